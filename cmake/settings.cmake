@@ -1,0 +1,26 @@
+# How cenote's own code is compiled: warnings, sanitizers. Applied per target, so that a project that embeds cenote keeps its own.
+function(cenote_settings target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 sees overlapping copies in operator+ of std::string where there are none (GCC bug 105651).
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  endif()
+  if(CENOTE_WERROR)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+  endif()
+  if(CENOTE_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${CENOTE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_link_options(${target} PRIVATE -fsanitize=${CENOTE_SANITIZE})
+  endif()
+endfunction()
+
+# The kernels take minutes to compile, and CI and sanitizer builds compile them again: keep what has been compiled before.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(CENOTE_CCACHE ccache)
+  mark_as_advanced(CENOTE_CCACHE)
+  if(CENOTE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CENOTE_CCACHE})
+  endif()
+endif()

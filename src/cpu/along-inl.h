@@ -1,0 +1,285 @@
+// Along the row: the buffered row folded, window by window, into the result row. One function per Columns mode.
+//
+// The buffer has tile.pad_left columns of identity in front and tile.pad_right behind (none in the table modes), and a few
+// vectors of slack; the result rows have slack too, so every loop runs in whole vectors.
+#if defined(CENOTE_CPU_ALONG_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_ALONG_INL_H_
+#undef CENOTE_CPU_ALONG_INL_H_
+#else
+#define CENOTE_CPU_ALONG_INL_H_
+#endif
+
+#include "cpu/down-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+template <class C>
+struct AlongRow {
+  const RowPlan& plan;
+  const Tile& tile;
+  const C* buffer;
+  const CodeOf<C>* codes;
+  C* result;
+  CodeOf<C>* result_codes;
+  // 1 where indices are taps of the window (tap j adds j to the row's code), 0 where they are flat (the column is in the code).
+  CodeOf<C> tap_step;
+};
+
+template <class C>
+const LaneTable<CodeOf<C>>& LanesOf(const RowPlan& plan) {
+  if constexpr (sizeof(C) == 8) {
+    return plan.lanes64;
+  } else {
+    return plan.lanes32;
+  }
+}
+
+/// Elements first, first + S, first + 2S, ... Reads up to S whole vectors.
+template <int kStride, class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadStrided(D d, const T* HWY_RESTRICT p) {
+#if HWY_TARGET == HWY_SCALAR
+  return hn::LoadU(d, p);  // one lane
+#else
+  const std::size_t n = hn::Lanes(d);
+  if constexpr (kStride == 1) {
+    return hn::LoadU(d, p);
+  } else if constexpr (kStride == 2) {
+    return hn::ConcatEven(d, hn::LoadU(d, p + n), hn::LoadU(d, p));
+  } else if constexpr (kStride == 3) {
+    hn::Vec<D> v0, v1, v2;
+    hn::LoadInterleaved3(d, p, v0, v1, v2);
+    return v0;
+  } else {
+    static_assert(kStride == 4);
+    return hn::ConcatEven(d, LoadStrided<2>(d, p + 2 * n), LoadStrided<2>(d, p));
+  }
+#endif
+}
+
+/// Columns::consecutive (stride 1, columns of any number of elements) and Columns::strided (planar).
+template <Fold kFold, bool kAnyOrder, int kStride, class C>
+void AlongRegular(const AlongRow<C>& row) {
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const RowPlan& plan = row.plan;
+  const Axis& axis = plan.problem.axis[2];
+  const std::int64_t taps = axis.kernel, step = axis.dilation * plan.inner, elements = row.tile.target_columns * plan.inner;
+  for (std::int64_t q = 0; q < elements; q += static_cast<std::int64_t>(hn::Lanes(d))) {
+    Accumulator<decltype(d), kFold, kAnyOrder> a;
+    const C* from = row.buffer + q * kStride;
+    const CodeOf<C>* codes = row.codes + q * kStride;
+    auto code = [&](std::int64_t tap) HWY_ATTR {
+      return [&row, codes, step, tap, di]() HWY_ATTR {
+        return hn::Add(LoadStrided<kStride>(di, codes + tap * step), hn::Set(di, static_cast<CodeOf<C>>(tap) * row.tap_step));
+      };
+    };
+    a.First(d, LoadStrided<kStride>(d, from), code(0));
+    for (std::int64_t tap = 1; tap < taps; ++tap) a.Next(d, LoadStrided<kStride>(d, from + tap * step), code(tap));
+    a.Store(d, row.result + q, row.result_codes + q);
+  }
+}
+
+/// Columns::per_channel: a column at a time, vectors across its elements.
+template <Fold kFold, bool kAnyOrder, class C>
+void AlongChannels(const AlongRow<C>& row) {
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const RowPlan& plan = row.plan;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t inner = plan.inner, step = plan.table.step * inner;
+  for (std::int64_t o = 0; o < row.tile.target_columns; ++o) {
+    const std::int64_t first = (plan.table.first[row.tile.target_first + o] - row.tile.source_first) * inner;
+    const std::int64_t taps = plan.table.count[row.tile.target_first + o];
+    for (std::int64_t c = 0; c < inner; c += lanes) {
+      c = c + lanes <= inner ? c : inner - lanes;  // the ragged end once more from its last whole vector
+      Accumulator<decltype(d), kFold, kAnyOrder> a;
+      const C* from = row.buffer + first + c;
+      const CodeOf<C>* codes = row.codes + first + c;
+      auto code = [&](std::int64_t tap) HWY_ATTR {
+        return [&row, codes, step, tap, di]() HWY_ATTR {
+          return hn::Add(hn::LoadU(di, codes + tap * step), hn::Set(di, static_cast<CodeOf<C>>(tap) * row.tap_step));
+        };
+      };
+      if (taps == 0) {
+        a.First(d, hn::Set(d, IdentityOf<kFold, C>()), [&]() HWY_ATTR { return hn::Zero(di); });
+      } else {
+        a.First(d, hn::LoadU(d, from), code(0));
+      }
+      for (std::int64_t tap = 1; tap < taps; ++tap) a.Next(d, hn::LoadU(d, from + tap * step), code(tap));
+      a.Store(d, row.result + o * inner + c, row.result_codes + o * inner + c);
+    }
+  }
+}
+
+/// Columns::gathered: every lane has a window of its own.
+template <Fold kFold, bool kAnyOrder, class C>
+void AlongGathered(const AlongRow<C>& row) {
+  if constexpr (sizeof(C) >= 4) {
+    const hn::ScalableTag<C> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    using Code = CodeOf<C>;
+    const RowPlan& plan = row.plan;
+    const LaneTable<Code>& table = LanesOf<C>(plan);
+    const auto step = hn::Set(di, static_cast<Code>(plan.table.step * plan.inner));
+    const auto zero = hn::Zero(di);
+    const std::int64_t from = row.tile.target_first * plan.inner;
+    const auto origin = hn::Set(di, static_cast<Code>(row.tile.source_first * plan.inner));
+    for (std::int64_t q = 0; q < row.tile.target_columns * plan.inner; q += static_cast<std::int64_t>(hn::Lanes(d))) {
+      // Lanes beyond the tile may belong to the next one, and look before the buffer.
+      auto position = hn::Max(hn::Sub(hn::LoadU(di, table.position.data() + from + q), origin), zero);
+      if (q + static_cast<std::int64_t>(hn::Lanes(d)) > row.tile.target_columns * plan.inner) {
+        const auto real = hn::Lt(hn::Iota(di, static_cast<Code>(q)), hn::Set(di, static_cast<Code>(row.tile.target_columns * plan.inner)));
+        position = hn::IfThenElseZero(real, position);
+      }
+      const auto count = plan.even ? zero : hn::LoadU(di, table.count.data() + from + q);
+      Accumulator<decltype(d), kFold, kAnyOrder> a;
+      for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
+        const auto tap_lanes = hn::Set(di, static_cast<Code>(tap));
+        auto v = hn::GatherIndex(d, row.buffer, position);
+        if (!plan.even) {
+          // Lanes whose window has ended keep reading their last tap, which changes no maximum, and add nothing to a sum.
+          const auto inside = hn::Lt(tap_lanes, count);
+          if constexpr (kFold == Fold::sum) v = hn::IfThenElseZero(hn::RebindMask(d, inside), v);
+          if (tap == 0 && kFold != Fold::sum) {
+            v = hn::IfThenElse(hn::RebindMask(d, inside), v, hn::Set(d, IdentityOf<kFold, C>()));
+          }
+        }
+        auto code = [&]() HWY_ATTR {
+          const auto ended = plan.even ? tap_lanes : hn::Min(tap_lanes, hn::Max(hn::Sub(count, hn::Set(di, Code{1})), zero));
+          return hn::Add(hn::GatherIndex(di, row.codes, position), row.tap_step != 0 ? ended : zero);
+        };
+        if (tap == 0) {
+          a.First(d, v, code);
+        } else if (kFold == Fold::sum || plan.even) {
+          a.Next(d, v, code);
+        } else {
+          // An empty window keeps its identity.
+          const auto has_any = hn::RebindMask(d, hn::Gt(count, zero));
+          a.Next(d, hn::IfThenElse(has_any, v, a.value), code);
+        }
+        if (plan.even) {
+          position = hn::Add(position, step);
+        } else {
+          const auto more = hn::Lt(hn::Add(tap_lanes, hn::Set(di, Code{1})), count);
+          position = hn::IfThenElse(more, hn::Add(position, step), position);
+        }
+      }
+      a.Store(d, row.result + q, row.result_codes + q);
+    }
+  }
+}
+
+/// Columns::spanned: vectors along one long window, then across their lanes. Sums are the same on every instruction set: they
+/// always run in 64/sizeof(C) lanes, as many vectors as that takes.
+template <Fold kFold, class C>
+void AlongSpanned(const AlongRow<C>& row) {
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  using D = decltype(d);
+  using Code = CodeOf<C>;
+  constexpr std::int64_t kLanes = 64 / sizeof(C);
+  constexpr auto kVectors = static_cast<int>(kLanes / static_cast<std::int64_t>(hn::MaxLanes(d)));
+  static_assert(kVectors >= 1);
+  const RowPlan& plan = row.plan;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto identity = hn::Set(d, IdentityOf<kFold, C>());
+  const auto iota = hn::Iota(di, 0);
+  HWY_ALIGN C values[kLanes];
+  HWY_ALIGN Code places[kLanes];
+  for (std::int64_t o = 0; o < row.tile.target_columns; ++o) {
+    const std::int64_t first = plan.table.first[row.tile.target_first + o] - row.tile.source_first;
+    const std::int64_t taps = plan.table.count[row.tile.target_first + o];
+    for (int part = 0; part < kVectors; ++part) {
+      Accumulator<D, kFold, true> a;
+      a.First(d, identity, [&]() HWY_ATTR { return hn::Set(di, hwy::LimitsMax<Code>()); });
+      for (std::int64_t tap = part * lanes; tap < taps; tap += kLanes) {
+        auto v = hn::LoadU(d, row.buffer + first + tap);
+        const bool whole = tap + lanes <= taps;
+        const auto inside = hn::FirstN(d, static_cast<std::size_t>(whole ? lanes : taps - tap));
+        if (!whole) v = hn::IfThenElse(inside, v, identity);
+        a.Next(d, v, [&]() HWY_ATTR {
+          const auto tap_lanes = hn::Add(iota, hn::Set(di, static_cast<Code>(tap)));
+          const auto code = hn::Add(hn::LoadU(di, row.codes + first + tap), row.tap_step != 0 ? tap_lanes : hn::Zero(di));
+          return whole ? code : hn::IfThenElse(hn::RebindMask(di, inside), code, hn::Set(di, hwy::LimitsMax<Code>()));
+        });
+      }
+      a.Store(d, values + part * lanes, places + part * lanes);
+    }
+    if constexpr (kFold == Fold::sum) {
+      for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
+        for (std::int64_t i = 0; i < width; ++i) values[i] = static_cast<C>(values[i] + values[i + width]);
+      }
+      row.result[o] = values[0];
+    } else {
+      std::int64_t best = 0;
+      for (std::int64_t i = 1; i < kLanes; ++i) {
+        const C v = values[i], b = values[best];
+        if constexpr (kFold == Fold::max) {
+          if (v > b || v != v) best = i;
+        } else {
+          const bool earlier = places[i] < places[best];
+          if (v > b || (v == b && earlier) || (v != v && !(b != b && earlier))) best = i;
+        }
+      }
+      row.result[o] = values[best];
+      if constexpr (kFold == Fold::max_indexed) row.result_codes[o] = places[best];
+    }
+  }
+}
+
+/// Columns::phased, the backward of a planar sum of stride S: target column S*u + phase is seen by outputs u, u-1, ...
+template <int kStride, class C>
+void AlongPhased(const AlongRow<C>& row) {
+  const hn::ScalableTag<C> d;
+  const RowPlan& plan = row.plan;
+  const Axis& axis = plan.problem.axis[2];
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Tile& tile = row.tile;
+  const std::int64_t units = (tile.column_shift + tile.target_columns + kStride - 1) / kStride;
+  for (std::int64_t u = 0; u < units; u += lanes) {
+    hn::Vec<decltype(d)> phase[kStride];
+    for (int f = 0; f < kStride; ++f) {
+      // Taps f, f + S, ...: outputs u - m, folded in ascending order of output.
+      const std::int64_t seen_by = f < axis.kernel ? (axis.kernel - f + kStride - 1) / kStride : 0;
+      const C* at = row.buffer + tile.pad_left + tile.first_unit - tile.source_first + u;
+      phase[f] = hn::Zero(d);
+      for (std::int64_t m = seen_by - 1; m >= 0; --m) phase[f] = hn::Add(phase[f], hn::LoadU(d, at - m));
+    }
+    C* to = row.result + u * kStride;
+    if constexpr (kStride == 2) {
+      hn::StoreInterleaved2(phase[0], phase[1], d, to);
+    } else if constexpr (kStride == 3) {
+      hn::StoreInterleaved3(phase[0], phase[1], phase[2], d, to);
+    } else {
+      hn::StoreInterleaved4(phase[0], phase[1], phase[2], phase[3], d, to);
+    }
+  }
+}
+
+template <Fold kFold, bool kAnyOrder, class C>
+void Along(const AlongRow<C>& row) {
+  const std::int64_t stride = row.plan.transposed ? 1 : row.plan.problem.axis[2].stride;
+  switch (row.plan.columns) {
+    case Columns::consecutive: return AlongRegular<kFold, kAnyOrder, 1>(row);
+    case Columns::strided:
+      if (stride == 2) return AlongRegular<kFold, kAnyOrder, 2>(row);
+      if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3>(row);
+      return AlongRegular<kFold, kAnyOrder, 4>(row);
+    case Columns::per_channel: return AlongChannels<kFold, kAnyOrder>(row);
+    case Columns::gathered: return AlongGathered<kFold, kAnyOrder>(row);
+    case Columns::spanned: return AlongSpanned<kFold>(row);
+    case Columns::phased:
+      if constexpr (kFold == Fold::sum && sizeof(C) >= 4) {
+        const std::int64_t phases = row.plan.problem.axis[2].stride;
+        if (phases == 2) return AlongPhased<2>(row);
+        if (phases == 3) return AlongPhased<3>(row);
+        return AlongPhased<4>(row);
+      }
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,88 @@
+// Loads and stores that change type: rows of T in memory, lanes of the compute type C in registers.
+// Per-target: no include guard in the usual sense, see Highway's foreach_target.h.
+#if defined(CENOTE_CPU_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_CONVERT_INL_H_
+#undef CENOTE_CPU_CONVERT_INL_H_
+#else
+#define CENOTE_CPU_CONVERT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "cenote/dtype.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class C>
+using CodeOf = hwy::MakeSigned<C>;
+
+// Highway converts f16 in software below AVX2 and rounds f32 to bf16 by cutting off: both are done here instead.
+inline constexpr bool kNativeF16 = HWY_TARGET <= HWY_AVX2;
+
+/// Lanes(d) elements of T at p, as lanes of C. Reads exactly those elements.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadAs(D d, const T* HWY_RESTRICT p) {
+  if constexpr (std::is_same_v<T, C>) {
+    return hn::LoadU(d, p);
+  } else if constexpr (std::is_same_v<T, bf16>) {
+    const hn::Rebind<std::uint16_t, D> d16;
+    const hn::Rebind<std::uint32_t, D> d32;
+    const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(p)));
+    return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+  } else if constexpr (std::is_same_v<T, f16>) {
+    if constexpr (kNativeF16) {
+      const hn::Rebind<hwy::float16_t, D> d16;
+      return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(p)));
+    } else {
+      HWY_ALIGN float lanes[hn::MaxLanes(d)];
+      for (std::size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = to_float(p[i]);
+      return hn::Load(d, lanes);
+    }
+  } else if constexpr (sizeof(C) == 8 && sizeof(T) < 4) {
+    const hn::Rebind<std::int32_t, D> d32;
+    const hn::Rebind<T, D> dt;
+    return hn::PromoteTo(d, hn::PromoteTo(d32, hn::LoadU(dt, p)));
+  } else {
+    const hn::Rebind<T, D> dt;
+    return hn::PromoteTo(d, hn::LoadU(dt, p));
+  }
+}
+
+/// count values of C rounded to T. Integers keep their low bits.
+template <class T, class C>
+void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    std::uint16_t* bits = reinterpret_cast<std::uint16_t*>(to);
+    const std::uint32_t* words = reinterpret_cast<const std::uint32_t*>(from);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::uint32_t word = words[i];
+      const std::uint32_t rounded = (word + 0x7fffU + ((word >> 16) & 1U)) >> 16;
+      bits[i] = static_cast<std::uint16_t>((word & 0x7fffffffU) > 0x7f800000U ? (word >> 16) | 0x40U : rounded);
+    }
+  } else if constexpr (std::is_same_v<T, f16>) {
+    std::int64_t i = 0;
+    if constexpr (kNativeF16) {
+      const hn::ScalableTag<float> d;
+      const hn::Rebind<hwy::float16_t, decltype(d)> d16;
+      const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+      for (; i + lanes <= count; i += lanes) {
+        hn::StoreU(hn::DemoteTo(d16, hn::LoadU(d, from + i)), d16, reinterpret_cast<hwy::float16_t*>(to) + i);
+      }
+    }
+    for (; i < count; ++i) to[i] = to_f16(from[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,120 @@
+// Down the rows: several source rows folded element by element into the buffered row.
+#if defined(CENOTE_CPU_DOWN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_DOWN_INL_H_
+#undef CENOTE_CPU_DOWN_INL_H_
+#else
+#define CENOTE_CPU_DOWN_INL_H_
+#endif
+
+#include "cpu/fold-inl.h"
+#include "cpu/power-inl.h"
+#include "cpu/rows.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// What is done to an element as it is loaded. Minima are maxima of what reverses the order: -x, or ~x for integers.
+enum class Map { identity, negate, absolute, negative_absolute, power };
+
+template <Map kMap, class D, class V = hn::Vec<D>>
+HWY_INLINE V Mapped(D d, V v, int power_kind, double exponent) {
+  using C = hn::TFromD<D>;
+  if constexpr (kMap == Map::identity) {
+    return v;
+  } else if constexpr (kMap == Map::negate) {
+    if constexpr (hwy::IsFloat<C>()) {
+      return hn::Neg(v);
+    } else {
+      return hn::Not(v);
+    }
+  } else if constexpr (kMap == Map::absolute) {
+    return hn::Abs(v);
+  } else if constexpr (kMap == Map::negative_absolute) {
+    return hn::Sub(hn::Zero(d), hn::Abs(v));  // +0 for both zeros
+  } else {
+    return PowerOf(d, v, power_kind, exponent);
+  }
+}
+
+/// A block of rows to fold. Where `continues` is set, the buffered row already holds the rows before these.
+template <class T, class Code>
+struct RowBlock {
+  const T* rows[kRowBlock];
+  Code codes[kRowBlock];
+  int count;
+  bool continues;
+};
+
+/// Folds vectors at elements [x, x + kVectors * lanes) of the block's rows.
+template <Fold kFold, Map kMap, int kVectors, class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t x, C* HWY_RESTRICT buffer,
+                         CodeOf<C>* HWY_RESTRICT codes) {
+  static_assert(kVectors == 1 || kVectors == 2);
+  const hn::RebindToSigned<D> di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const double exponent = plan.problem.norm_type;
+  auto load = [&](int row, std::int64_t at) HWY_ATTR {
+    return Mapped<kMap>(d, LoadAs(d, block.rows[row] + at), plan.power_kind, exponent);
+  };
+  Accumulator<D, kFold, false> a, b;
+  int row = 0;
+  if (block.continues) {
+    a.First(d, hn::LoadU(d, buffer + x), [&]() HWY_ATTR { return hn::LoadU(di, codes + x); });
+    if constexpr (kVectors == 2) {
+      b.First(d, hn::LoadU(d, buffer + x + lanes), [&]() HWY_ATTR { return hn::LoadU(di, codes + x + lanes); });
+    }
+  } else {
+    auto first_code = [&]() HWY_ATTR { return hn::Set(di, block.codes[0]); };
+    a.First(d, load(0, x), first_code);
+    if constexpr (kVectors == 2) b.First(d, load(0, x + lanes), first_code);
+    row = 1;
+  }
+  for (; row < block.count; ++row) {
+    auto code = [&]() HWY_ATTR { return hn::Set(di, block.codes[row]); };
+    a.Next(d, load(row, x), code);
+    if constexpr (kVectors == 2) b.Next(d, load(row, x + lanes), code);
+  }
+  a.Store(d, buffer + x, codes + x);
+  if constexpr (kVectors == 2) b.Store(d, buffer + x + lanes, codes + x + lanes);
+}
+
+/// The row has at least a vector's worth of readable elements; a ragged end is folded again from its last whole vector,
+/// except in a continued block, whose buffer must be folded into only once.
+template <Fold kFold, Map kMap, class T, class C>
+void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
+          CodeOf<C>* HWY_RESTRICT codes) {
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t x = 0;
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2>(d, plan, block, x, buffer, codes);
+  if (x + lanes <= elements) {
+    FoldDown<kFold, kMap, 1>(d, plan, block, x, buffer, codes);
+    x += lanes;
+  }
+  if (x == elements) return;
+  if (elements < lanes) {  // packed rows have room for a whole vector
+    FoldDown<kFold, kMap, 1>(d, plan, block, 0, buffer, codes);
+    return;
+  }
+  // The last lanes-1 elements or fewer: into a vector of their own, of which only the new part is kept.
+  const std::int64_t at = elements - lanes, fresh = elements - x;
+  HWY_ALIGN C values[hn::MaxLanes(d)];
+  HWY_ALIGN CodeOf<C> places[hn::MaxLanes(d)];
+  const hn::RebindToSigned<decltype(d)> di;
+  if (block.continues) {
+    hn::Store(hn::LoadU(d, buffer + at), d, values);
+    if constexpr (kFold == Fold::max_indexed) hn::Store(hn::LoadU(di, codes + at), di, places);
+  }
+  RowBlock<T, CodeOf<C>> shifted = block;
+  for (int row = 0; row < block.count; ++row) shifted.rows[row] += at;
+  FoldDown<kFold, kMap, 1>(d, plan, shifted, 0, values, places);
+  for (std::int64_t i = lanes - fresh; i < lanes; ++i) {
+    buffer[at + i] = values[i];
+    if constexpr (kFold == Fold::max_indexed) codes[at + i] = places[i];
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

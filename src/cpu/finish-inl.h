@@ -1,0 +1,135 @@
+// The end of a row: averages are divided, powers rooted, minima turned back; then everything is rounded to the tensor's type.
+#if defined(CENOTE_CPU_FINISH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_FINISH_INL_H_
+#undef CENOTE_CPU_FINISH_INL_H_
+#else
+#define CENOTE_CPU_FINISH_INL_H_
+#endif
+
+#include "cpu/along-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// Rounds toward zero; a division by -1 wraps instead of trapping.
+inline std::int64_t DivideTowardZero(std::int64_t a, std::int64_t b) {
+  return b == -1 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)) : a / b;
+}
+
+/// values[q] /= row_factor * column factor, for outputs [first, first + columns) of `inner` elements. One division per element.
+template <class C>
+void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor, C* HWY_RESTRICT values) {
+  const std::int64_t inner = plan.inner;
+  const bool uniform = plan.column_factor.empty();
+  const std::int64_t elements = columns * inner;
+  if constexpr (hwy::IsFloat<C>()) {
+    const hn::ScalableTag<C> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    if (uniform) {
+      const C divisor = static_cast<C>(row_factor * plan.uniform_factor);
+      if (divisor == C{1}) return;
+      if (plan.factor_is_power_of_two) {  // exact either way, and the multiplication is cheaper
+        const auto scale = hn::Set(d, C{1} / divisor);
+        for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
+        return;
+      }
+      const auto by = hn::Set(d, divisor);
+      for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Div(hn::LoadU(d, values + q), by), d, values + q);
+      return;
+    }
+    for (std::int64_t o = 0; o < columns; ++o) {
+      const C divisor = static_cast<C>(row_factor * plan.column_factor[first + o]);
+      if (divisor == C{0}) continue;  // no element at all: the sum is 0 and stays so
+      for (std::int64_t c = 0; c < inner; ++c) values[o * inner + c] /= divisor;
+    }
+  } else {
+    for (std::int64_t o = 0; o < columns; ++o) {
+      const auto divisor = static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
+      if (divisor == 0) continue;
+      for (std::int64_t c = 0; c < inner; ++c) {
+        C& value = values[o * inner + c];
+        value = static_cast<C>(DivideTowardZero(value, divisor));
+      }
+    }
+  }
+}
+
+/// Lp: the window's sum of powers becomes v = K/n * sum.
+template <class C>
+void ScalePowerSums(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor, C* HWY_RESTRICT values) {
+  if constexpr (hwy::IsFloat<C>()) {
+    for (std::int64_t o = 0; o < columns; ++o) {
+      const double n = row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[first + o]);
+      if (n == plan.power_factor || n == 0) continue;
+      const C count = static_cast<C>(n), full = static_cast<C>(plan.power_factor);
+      for (std::int64_t c = 0; c < plan.inner; ++c) {
+        C& value = values[o * plan.inner + c];
+        value = value / count * full;
+      }
+    }
+  }
+}
+
+/// What becomes of the folded values before they are stored.
+template <Map kMap, class C>
+void UndoMap(const RowPlan& plan, std::int64_t elements, C* HWY_RESTRICT values) {
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if constexpr (kMap == Map::negate) {
+    for (std::int64_t q = 0; q < elements; q += lanes) {
+      hn::StoreU(Mapped<Map::negate>(d, hn::LoadU(d, values + q), 0, 0), d, values + q);
+    }
+  } else if constexpr (kMap == Map::negative_absolute) {
+    for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Abs(hn::LoadU(d, values + q)), d, values + q);
+  } else if constexpr (kMap == Map::power) {
+    const double root = 1 / plan.problem.norm_type;
+    for (std::int64_t q = 0; q < elements; q += lanes) {
+      hn::StoreU(PowerOf(d, hn::LoadU(d, values + q), plan.root_kind, root), d, values + q);
+    }
+  }
+}
+
+/// A row of values to the target, wherever it lies.
+template <class T, class C>
+void PutRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, const C* values, T* staged, T* target) {
+  if (tensor.dense) {
+    StoreAs(values, target, columns * inner);
+  } else {
+    StoreAs(values, staged, columns * inner);
+    unpack_row(tensor, columns, inner, staged, target);
+  }
+}
+
+/// Codes become indices. A code of -1 is "none" in every kind.
+template <class Index, class Code>
+void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* HWY_RESTRICT codes, Index* staged, Index* target) {
+  Index* HWY_RESTRICT to = plan.indices.dense ? target : staged;
+  for (std::int64_t q = 0; q < columns * plan.inner; ++q) to[q] = static_cast<Index>(codes[q]);
+  if (!plan.indices.dense) unpack_row(plan.indices, columns, plan.inner, staged, target);
+}
+
+/// Columns whose window lies wholly outside the input have no winner; window taps count from the unclipped window's first one.
+template <class Code>
+void CorrectCodes(const RowPlan& plan, const Tile& tile, Code* HWY_RESTRICT codes) {
+  const ColumnTable& table = plan.table;
+  const bool table_mode = plan.columns != Columns::consecutive && plan.columns != Columns::strided;
+  const bool shift = plan.code_kind == Codes::taps && table_mode;
+  for (std::int64_t o = 0; (shift || plan.may_be_empty || plan.uneven_windows) && o < tile.target_columns; ++o) {
+    const std::int64_t column = tile.target_first + o;
+    for (std::int64_t c = 0; c < plan.inner; ++c) {
+      Code& code = codes[o * plan.inner + c];
+      if (shift) code += static_cast<Code>(table.skipped[column]);
+      if (plan.uneven_windows) {
+        // Rows were numbered by the widest window; this one is table.count[column] taps wide.
+        const Code widest = static_cast<Code>(plan.problem.axis[2].kernel);
+        code = static_cast<Code>(code / widest * table.count[column] + code % widest);
+      }
+      if (plan.may_be_empty && table.count[column] == 0) code = -1;
+    }
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,227 @@
+// The row kernel: for each target row, find its source rows, fold them down, fold along, finish.
+#if defined(CENOTE_CPU_FOLD_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_FOLD_ROWS_INL_H_
+#undef CENOTE_CPU_FOLD_ROWS_INL_H_
+#else
+#define CENOTE_CPU_FOLD_ROWS_INL_H_
+#endif
+
+#include "cpu/finish-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// The source rows of one target row along one axis: input rows of a window, or output rows that see an input.
+struct RowRange {
+  std::int64_t first, count, step, skipped, whole;
+};
+
+inline RowRange SourceRows(const RowPlan& plan, int axis, std::int64_t target) {
+  if (plan.transposed) {
+    const Cover c = cover(plan.problem.axis[axis], target);
+    return {c.first, c.count, c.step, 0, 0};
+  }
+  const Window w = window(plan.problem.axis[axis], target);
+  return {w.first, w.count, w.step, w.skipped, w.whole};
+}
+
+/// Counted taps of an output along depth or height: the row's share of an average's divisor.
+inline double RowFactor(const RowPlan& plan, std::int64_t od, std::int64_t oh) {
+  const Problem& p = plan.problem;
+  if (p.reduction == Reduction::sum || p.divisor_override != 0) return 1;
+  const Window d = window(p.axis[0], od), h = window(p.axis[1], oh);
+  const bool padded = p.count_include_pad || p.reduction == Reduction::power;
+  return padded ? static_cast<double>(d.padded) * static_cast<double>(h.padded)
+                : static_cast<double>(d.count) * static_cast<double>(h.count);
+}
+
+/// Scratch of one worker, typed.
+template <class T, class C>
+struct Workspace {
+  C* buffer;
+  CodeOf<C>* codes;
+  C* result;
+  CodeOf<C>* result_codes;
+  char* packed;
+  T* staged;
+
+  Workspace(const RowPlan& plan, char* scratch)
+      : buffer(reinterpret_cast<C*>(scratch + plan.buffer_at)),
+        codes(reinterpret_cast<CodeOf<C>*>(scratch + plan.codes_at)),
+        result(reinterpret_cast<C*>(scratch + plan.result_at)),
+        result_codes(reinterpret_cast<CodeOf<C>*>(scratch + plan.result_codes_at)),
+        packed(scratch + plan.packed_at),
+        staged(reinterpret_cast<T*>(scratch + plan.staged_at)) {}
+};
+
+/// Identity around the buffered columns. Its codes come after every real one's, so that where a whole window is as low as the
+/// identity, its first real tap is the one kept (the sum with a tap's number must not overflow).
+template <Fold kFold, class C>
+void FillPadding(const RowPlan& plan, const Tile& tile, C* buffer, CodeOf<C>* codes) {
+  const std::int64_t left = tile.pad_left * plan.inner, right = tile.pad_right * plan.inner;
+  const std::int64_t behind = left + tile.source_columns * plan.inner;
+  for (std::int64_t i = 0; i < left; ++i) buffer[i] = IdentityOf<kFold, C>();
+  for (std::int64_t i = 0; i < right; ++i) buffer[behind + i] = IdentityOf<kFold, C>();
+  if constexpr (kFold == Fold::max_indexed) {
+    for (std::int64_t i = 0; i < left; ++i) codes[i] = std::numeric_limits<CodeOf<C>>::max() / 2;
+    for (std::int64_t i = 0; i < right; ++i) codes[behind + i] = std::numeric_limits<CodeOf<C>>::max() / 2;
+  }
+}
+
+/// Both signs of zero in the buffered row: then the first zero of a window, whose sign the maximum keeps, cannot be told without
+/// knowing rows.
+template <class C>
+bool HasMixedZeros(const C* HWY_RESTRICT values, std::int64_t elements) {
+  if constexpr (!hwy::IsFloat<C>()) {
+    return false;
+  } else {
+    const hn::ScalableTag<C> d;
+    const hn::RebindToSigned<decltype(d)> di;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto plus = hn::Zero(di), minus = hn::BitCast(di, hn::SignBit(d));
+    auto any_plus = hn::MaskFromVec(plus), any_minus = any_plus;
+    std::int64_t x = 0;
+    for (; x + lanes <= elements; x += lanes) {
+      const auto bits = hn::BitCast(di, hn::LoadU(d, values + x));
+      any_plus = hn::Or(any_plus, hn::Eq(bits, plus));
+      any_minus = hn::Or(any_minus, hn::Eq(bits, minus));
+    }
+    bool has_plus = !hn::AllFalse(di, any_plus), has_minus = !hn::AllFalse(di, any_minus);
+    for (; x < elements; ++x) {
+      if (values[x] == 0) (std::signbit(values[x]) ? has_minus : has_plus) = true;
+    }
+    return has_plus && has_minus;
+  }
+}
+
+/// The source rows of one target row, folded into the buffer with its padding. Returns how many there are.
+template <Fold kFold, Map kMap, class T, class C>
+std::int64_t FoldSourceRows(const RowPlan& plan, const Tile& tile, const RowRange& depth, const RowRange& height, std::int64_t outer, const T* source,
+                            const Workspace<T, C>& space) {
+  const std::int64_t rows = depth.count * height.count;
+  const Problem& p = plan.problem;
+  const std::int64_t elements = tile.source_columns * plan.inner;
+  C* buffer = space.buffer + tile.pad_left * plan.inner;
+  CodeOf<C>* codes = space.codes + tile.pad_left * plan.inner;
+  // Loads are whole vectors: a row shorter than one is copied to where there is room behind it.
+  const bool short_row = elements < static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()));
+  const bool pack = !plan.source.dense || short_row;
+  for (std::int64_t done = 0; done < rows; done += kRowBlock) {
+    RowBlock<T, CodeOf<C>> block;
+    block.count = static_cast<int>(smaller(kRowBlock, rows - done));
+    block.continues = done > 0;
+    for (int i = 0; i < block.count; ++i) {
+      const std::int64_t z = (done + i) / height.count, y = (done + i) % height.count;
+      const std::int64_t d = depth.first + z * depth.step, h = height.first + y * height.step;
+      const T* row = source + row_offset(plan.source, outer, plan.outer_minor_count, d, h, tile.source_first);
+      if (pack) {
+        T* packed = reinterpret_cast<T*>(space.packed + static_cast<std::size_t>(i) * plan.packed_pitch);
+        pack_row(plan.source, tile.source_columns, plan.inner, row, packed);
+        row = packed;
+      }
+      block.rows[i] = row;
+      switch (plan.code_kind) {
+        case Codes::flat: block.codes[i] = static_cast<CodeOf<C>>((d * p.axis[1].input + h) * p.axis[2].input); break;
+        case Codes::taps:
+          block.codes[i] =
+              static_cast<CodeOf<C>>(((depth.skipped + z) * height.whole + height.skipped + y) * p.axis[2].kernel);
+          break;
+        case Codes::ascending: block.codes[i] = static_cast<CodeOf<C>>((done + i) * plan.widest); break;
+      }
+    }
+    Down<kFold, kMap>(plan, block, elements, buffer, codes);
+  }
+  if constexpr (kFold == Fold::max_indexed) {
+    if (plan.code_kind == Codes::flat && rows > 0) {
+      const CodeOf<C>* column = LanesOf<C>(plan).column_codes.data();
+      const auto first = static_cast<CodeOf<C>>(tile.source_first);
+      for (std::int64_t x = 0; x < elements; ++x) codes[x] += column[x] + first;
+    }
+  }
+  FillPadding<kFold>(plan, tile, space.buffer, space.codes);  // after the rows: a short one was stored as a whole vector
+  return rows;
+}
+
+template <Fold kFold, Map kMap, class T, class C>
+void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, std::int64_t outer,
+                    std::int64_t od, std::int64_t oh, const Tile& tile) {
+  const std::int64_t elements = tile.target_columns * plan.inner;
+  const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
+  const auto* source = static_cast<const T*>(pointers.source);
+  const std::int64_t rows = FoldSourceRows<kFold, kMap>(plan, tile, depth, height, outer, source, space);
+  const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
+  const AlongRow<C> row{plan, tile, space.buffer, space.codes, space.result, space.result_codes, tap_step};
+  if (rows == 0) {
+    for (std::int64_t q = 0; q < elements; ++q) space.result[q] = IdentityOf<kFold, C>();
+    if constexpr (kFold == Fold::max_indexed) {
+      for (std::int64_t q = 0; q < elements; ++q) space.result_codes[q] = -1;
+    }
+  } else if constexpr (kFold == Fold::max && hwy::IsFloat<C>()) {
+    const bool in_order = rows == 1 && plan.columns != Columns::spanned;
+    if (in_order || !HasMixedZeros(space.buffer + tile.pad_left * plan.inner, tile.source_columns * plan.inner)) {
+      Along<kFold, false>(row);
+    } else {
+      // Codes only settle ties here: any ascending ones will do.
+      FoldSourceRows<Fold::max_indexed, kMap>(plan, tile, depth, height, outer, source, space);
+      Along<Fold::max_indexed, true>(row);
+    }
+  } else if (rows == 1 && tile.pad_left == 0) {
+    Along<kFold, false>(row);
+  } else {
+    Along<kFold, kFold == Fold::max_indexed>(row);
+  }
+
+  if constexpr (kFold == Fold::sum) {
+    if constexpr (kMap == Map::power) {
+      ScalePowerSums(plan, tile.target_first, tile.target_columns, RowFactor(plan, od, oh), space.result);
+    } else if (plan.problem.reduction == Reduction::average) {
+      DivideRow(plan, tile.target_first, tile.target_columns, RowFactor(plan, od, oh), space.result);
+    }
+  }
+  UndoMap<kMap>(plan, elements, space.result);
+  PutRow(plan.target, tile.target_columns, plan.inner, space.result, space.staged,
+         static_cast<T*>(pointers.target) + row_offset(plan.target, outer, plan.outer_minor_count, od, oh, tile.target_first));
+  if constexpr (kFold == Fold::max_indexed) {
+    if (pointers.indices == nullptr) return;
+    if (rows > 0) CorrectCodes(plan, tile, space.result_codes);
+    const std::int64_t at = row_offset(plan.indices, outer, plan.outer_minor_count, od, oh, tile.target_first);
+    auto put = [&](auto* indices) HWY_ATTR {
+      using Index = std::remove_pointer_t<decltype(indices)>;
+      PutIndices(plan, tile.target_columns, space.result_codes, reinterpret_cast<Index*>(space.staged), indices + at);
+    };
+    switch (plan.problem.index_dtype) {
+      case DType::i64: return put(static_cast<std::int64_t*>(pointers.indices));
+      case DType::i32: return put(static_cast<std::int32_t*>(pointers.indices));
+      case DType::u8: return put(static_cast<std::uint8_t*>(pointers.indices));
+      case DType::u16: return put(static_cast<std::uint16_t*>(pointers.indices));
+      default: return put(static_cast<std::uint32_t*>(pointers.indices));
+    }
+  }
+}
+
+/// Which target row and tile a unit of work is.
+struct Unit {
+  std::int64_t outer, depth, height;
+  const Tile& tile;
+
+  Unit(const RowPlan& plan, std::int64_t unit, std::int64_t depths, std::int64_t heights)
+      : outer(unit / static_cast<std::int64_t>(plan.tiles.size()) / heights / depths),
+        depth(unit / static_cast<std::int64_t>(plan.tiles.size()) / heights % depths),
+        height(unit / static_cast<std::int64_t>(plan.tiles.size()) % heights),
+        tile(plan.tiles[static_cast<std::size_t>(unit) % plan.tiles.size()]) {}
+};
+
+/// Units [begin, end) of the forward.
+template <Fold kFold, Map kMap, class T, class C>
+void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch) {
+  const Workspace<T, C> space(plan, scratch);
+  for (std::int64_t i = begin; i < end; ++i) {
+    const Unit unit(plan, i, plan.problem.axis[0].output, plan.problem.axis[1].output);
+    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit.outer, unit.depth, unit.height, unit.tile);
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

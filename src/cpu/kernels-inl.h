@@ -1,0 +1,55 @@
+// The table of row kernels for one element type, on the instruction set being compiled.
+#if defined(CENOTE_CPU_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_KERNELS_INL_H_
+#undef CENOTE_CPU_KERNELS_INL_H_
+#else
+#define CENOTE_CPU_KERNELS_INL_H_
+#endif
+
+#include "cpu/kernels.hpp"
+#include "cpu/max_backward-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
+/// Compute type of maxima without indices: exact and as narrow as can be.
+template <class T>
+using MaxLane = std::conditional_t<kIsHalf<T>, float, T>;
+/// Compute type of everything else.
+template <class T>
+using FoldLane = std::conditional_t<kIsHalf<T>, float, std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, std::int32_t, T>>;
+
+template <class T>
+constexpr RowKernels MakeKernels() {
+  constexpr bool floating = !std::is_integral_v<T>;
+  using M = MaxLane<T>;
+  using C = FoldLane<T>;
+  RowKernels k{};
+  k.max = FoldRows<Fold::max, Map::identity, T, M>;
+  k.min = FoldRows<Fold::max, Map::negate, T, M>;
+  k.max_indexed = FoldRows<Fold::max_indexed, Map::identity, T, C>;
+  k.min_indexed = FoldRows<Fold::max_indexed, Map::negate, T, C>;
+  k.sum = FoldRows<Fold::sum, Map::identity, T, C>;
+  k.sum_backward = SumBackwardRows<Map::identity, T, C>;
+  k.max_backward = MaxBackwardRows<T, C>;
+  if constexpr (floating) {
+    k.max_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
+    k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;
+    k.power = FoldRows<Fold::sum, Map::power, T, C>;
+    k.power_backward = SumBackwardRows<Map::power, T, C>;
+  } else {
+    k.sum_wide = FoldRows<Fold::sum, Map::identity, T, std::int64_t>;
+  }
+  k.max_lane = sizeof(M);
+  k.fold_lane = sizeof(C);
+  k.wide_lane = floating ? sizeof(C) : sizeof(std::int64_t);
+  k.vector_bytes = hn::MaxLanes(hn::ScalableTag<std::uint8_t>());
+  return k;
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,53 @@
+// The row kernels of one element type on one instruction set.
+#pragma once
+
+#include "cpu/max_backward.hpp"
+#include "cpu/rows.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cenote::simd {
+
+using FoldRowsFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
+using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin, std::int64_t end,
+                               char* scratch);
+using MaxBackwardFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch, IndexTally&);
+
+/// Null where the element type has no such op.
+struct RowKernels {
+  FoldRowsFn max, min;
+  FoldRowsFn max_indexed, min_indexed;
+  FoldRowsFn max_absolute, min_absolute;  // Lp with an infinite norm
+  FoldRowsFn sum;
+  FoldRowsFn sum_wide;  // integers whose sums may not fit in 32 bits
+  FoldRowsFn power;
+  SumBackwardFn sum_backward, power_backward;
+  MaxBackwardFn max_backward;
+  std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
+  std::size_t vector_bytes;
+};
+
+/// An instruction set of this machine.
+struct Target {
+  std::string name;
+  std::size_t index;  // into Highway's dispatch tables
+};
+std::vector<Target> targets();
+
+const RowKernels* kernels_of(DType dtype, const Target& target);
+
+// One function per translation unit.
+const RowKernels* kernels_f32(std::size_t target);
+const RowKernels* kernels_f64(std::size_t target);
+const RowKernels* kernels_f16(std::size_t target);
+const RowKernels* kernels_bf16(std::size_t target);
+const RowKernels* kernels_i8(std::size_t target);
+const RowKernels* kernels_u8(std::size_t target);
+const RowKernels* kernels_i16(std::size_t target);
+const RowKernels* kernels_i32(std::size_t target);
+const RowKernels* kernels_i64(std::size_t target);
+
+}  // namespace cenote::simd

@@ -1,0 +1,22 @@
+// Row kernels for f16, once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/kernels_f16.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+const RowKernels* KernelsF16() {
+  static constexpr RowKernels kernels = MakeKernels<f16>();
+  return &kernels;
+}
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote::simd {
+HWY_EXPORT(KernelsF16);
+const RowKernels* kernels_f16(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsF16)[target](); }
+}  // namespace cenote::simd
+#endif

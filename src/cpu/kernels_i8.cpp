@@ -1,0 +1,22 @@
+// Row kernels for i8, once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/kernels_i8.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/kernels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+const RowKernels* KernelsI8() {
+  static constexpr RowKernels kernels = MakeKernels<std::int8_t>();
+  return &kernels;
+}
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote::simd {
+HWY_EXPORT(KernelsI8);
+const RowKernels* kernels_i8(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsI8)[target](); }
+}  // namespace cenote::simd
+#endif

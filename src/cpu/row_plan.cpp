@@ -1,0 +1,324 @@
+// How a problem is cut into rows, and how the columns of a row are folded: every decision of the row kernels is made here.
+#include "cpu/power.hpp"
+#include "cpu/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace cenote::simd {
+namespace {
+
+/// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
+constexpr std::int64_t kTileBytes = 16 * 1024;
+/// From this many taps on, a vector along the window beats gathering across windows.
+constexpr std::int64_t kSpannedTaps = 8;
+constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
+
+/// Adaptive windows that are all alike slide.
+Axis simplified(const Axis& axis) {
+  if (axis.rule != WindowRule::adaptive || axis.output == 0 || axis.input % axis.output != 0) return axis;
+  const std::int64_t size = axis.input / axis.output;
+  return {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
+}
+
+bool is_channels_last(const Problem& p, const Layout& layout) {
+  return p.channels > 1 && layout.c == 1 && (layout.w != 1 || p.axis[2].input == 1);
+}
+
+RowTensor row_tensor(const Layout& l, std::int64_t inner, std::int64_t columns) {
+  if (inner == 1) return {l.n, l.c, l.d, l.h, l.w, 1, l.w == 1 || columns == 1};
+  return {l.n, 0, l.d, l.h, l.w, l.c, l.c == 1 && (l.w == inner || columns == 1)};
+}
+
+/// The source columns of one target column.
+struct Span {
+  std::int64_t first, count, step, skipped;
+};
+
+Span span_of(const RowPlan& plan, std::int64_t target, bool reversed) {
+  const Axis& axis = plan.problem.axis[2];
+  if (reversed) {
+    const Cover c = cover(axis, target);
+    return {c.first, c.count, c.step, 0};
+  }
+  const Window w = window(axis, target);
+  return {w.first, w.count, w.step, w.skipped};
+}
+
+/// Taps before the first source column or behind the last one that a whole stretch of regular windows would touch.
+bool pads_are_short(const Axis& axis) {
+  const std::int64_t reach = (axis.kernel - 1) * axis.dilation;
+  const std::int64_t overhang = (axis.output - 1) * axis.stride + reach + 1 - axis.pad_begin - axis.input;
+  return axis.kernel <= axis.input + axis.pad_begin + axis.pad_end + 1 && reach <= 4096 && axis.pad_begin <= 4096 && overhang <= 4096;
+}
+
+Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
+  const Axis& axis = plan.problem.axis[2];
+  const bool regular = axis.rule == WindowRule::sliding && pads_are_short(axis);
+  const bool small_stride = axis.stride <= 4;
+  if (task == RowTask::max_backward) {
+    if (plan.inner == 1 && regular && small_stride && axis.dilation == 1) return Columns::phased;
+    return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
+  }
+  if (regular && axis.stride == 1) return Columns::consecutive;
+  if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
+  if (regular && small_stride) {
+    if (task == RowTask::fold) return Columns::strided;
+    if (axis.dilation == 1) return Columns::phased;
+  }
+  return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
+}
+
+bool is_power_of_two(double value) {
+  int exponent = 0;
+  return std::frexp(std::fabs(value), &exponent) == 0.5;
+}
+
+double counted_taps(const Problem& p, int axis, std::int64_t o) {
+  const Window w = window(p.axis[axis], o);
+  return static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : w.count);
+}
+
+/// Divisors of averages and counts of Lp windows, as a factor per output column.
+void make_factors(RowPlan& plan) {
+  const Problem& p = plan.problem;
+  plan.uniform_factor = 1;
+  if (p.reduction != Reduction::average && p.reduction != Reduction::power) return;
+  plan.power_factor = 1;
+  for (const Axis& axis : p.axis) plan.power_factor *= static_cast<double>(axis.kernel);
+  if (p.divisor_override != 0) {
+    plan.uniform_factor = static_cast<double>(p.divisor_override);
+    plan.factor_is_power_of_two = is_power_of_two(plan.uniform_factor);
+    return;
+  }
+  const std::int64_t columns = p.axis[2].output;
+  plan.uniform_factor = counted_taps(p, 2, 0);
+  bool uniform = true;
+  for (std::int64_t o = 1; uniform && o < columns; ++o) uniform = counted_taps(p, 2, o) == plan.uniform_factor;
+  if (!uniform) {
+    plan.column_factor.resize(static_cast<std::size_t>(columns));
+    for (std::int64_t o = 0; o < columns; ++o) plan.column_factor[static_cast<std::size_t>(o)] = counted_taps(p, 2, o);
+    return;
+  }
+  plan.factor_is_power_of_two = is_power_of_two(plan.uniform_factor);
+  for (int a = 0; a < 2; ++a) {
+    for (std::int64_t o = 0; plan.factor_is_power_of_two && o < p.axis[a].output; ++o) {
+      plan.factor_is_power_of_two = is_power_of_two(counted_taps(p, a, o));
+    }
+  }
+}
+
+void make_table(RowPlan& plan, std::int64_t target_total, bool reversed) {
+  ColumnTable& table = plan.table;
+  table.most = 0;
+  for (std::int64_t t = 0; t < target_total; ++t) {
+    const Span span = span_of(plan, t, reversed);
+    table.first.push_back(static_cast<std::int32_t>(smaller(span.first, kInt32Max)));
+    table.count.push_back(static_cast<std::int32_t>(span.count));
+    table.skipped.push_back(static_cast<std::int32_t>(smaller(span.skipped, kInt32Max)));
+    table.most = larger(table.most, span.count);
+    if (span.count > 1) table.step = span.step;
+    if (span.count == 0 && !reversed) plan.may_be_empty = true;
+  }
+  plan.even = std::all_of(table.count.begin(), table.count.end(), [&](std::int32_t count) { return count == table.most; });
+}
+
+Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64_t columns, std::int64_t source_total) {
+  const Axis& axis = plan.problem.axis[2];
+  Tile tile{};
+  tile.target_first = first;
+  tile.target_columns = columns;
+  const bool reversed = task != RowTask::fold;
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = -1;  // source columns, unclipped in the regular modes
+  if (plan.columns == Columns::phased) {
+    tile.first_unit = (first + axis.pad_begin) / axis.stride;
+    tile.column_shift = (first + axis.pad_begin) % axis.stride;
+    const std::int64_t last_unit = (first + columns - 1 + axis.pad_begin) / axis.stride;
+    low = tile.first_unit - (ceil_div(axis.kernel, axis.stride) - 1);
+    high = last_unit;
+  } else if (plan.columns == Columns::consecutive && reversed) {
+    low = first + axis.pad_begin - (axis.kernel - 1) * axis.dilation;
+    high = first + columns - 1 + axis.pad_begin;
+  } else if (plan.columns == Columns::consecutive || plan.columns == Columns::strided) {
+    low = first * axis.stride - axis.pad_begin;
+    high = (first + columns - 1) * axis.stride - axis.pad_begin + (axis.kernel - 1) * axis.dilation;
+  } else {
+    for (std::int64_t t = first; t < first + columns; ++t) {
+      const Span span = span_of(plan, t, reversed);
+      if (span.count == 0) continue;
+      low = smaller(low, span.first);
+      high = larger(high, span.first + (span.count - 1) * span.step);
+    }
+    if (high < 0) low = 0;
+  }
+  tile.source_first = std::clamp<std::int64_t>(low, 0, source_total);
+  const std::int64_t source_end = std::clamp<std::int64_t>(high + 1, tile.source_first, source_total);
+  tile.source_columns = source_end - tile.source_first;
+  tile.pad_left = larger(0, tile.source_first - low);
+  tile.pad_right = larger(0, high + 1 - larger(source_end, low));
+  if (tile.source_columns == 0 && high + 1 > low) tile.pad_left = 0, tile.pad_right = high + 1 - low;
+
+  if (task == RowTask::max_backward) {
+    // Outputs whose first tap lies in the tile. First taps ascend with the output.
+    std::int64_t begin = -1, end = -1;
+    for (std::int64_t o = tile.source_first; o < source_end; ++o) {
+      const Window w = window(axis, o);
+      if (w.count == 0 || w.first < first || w.first >= first + columns) continue;
+      if (begin < 0) begin = o;
+      end = o + 1;
+    }
+    tile.owned_first = begin < 0 ? tile.source_first : begin;
+    tile.owned = begin < 0 ? 0 : end - begin;
+  }
+  return tile;
+}
+
+template <class Lane>
+void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, std::int64_t slack, bool with_columns, LaneTable<Lane>& lanes) {
+  if (plan.columns == Columns::gathered) {
+    for (std::int64_t t = 0; t < target_total; ++t) {
+      const auto at = static_cast<std::size_t>(t);
+      const std::int64_t first = plan.table.count[at] == 0 ? 0 : plan.table.first[at];
+      for (std::int64_t c = 0; c < plan.inner; ++c) {
+        lanes.position.push_back(static_cast<Lane>(first * plan.inner + c));
+        lanes.count.push_back(static_cast<Lane>(plan.table.count[at]));
+        if (task == RowTask::max_backward) lanes.column_codes.push_back(static_cast<Lane>(t));
+      }
+    }
+    for (std::int64_t i = 0; i < slack; ++i) {
+      lanes.position.push_back(0);
+      lanes.count.push_back(0);
+      if (task == RowTask::max_backward) lanes.column_codes.push_back(std::numeric_limits<Lane>::min() / 2);
+    }
+  }
+  if (with_columns) {  // the same for every tile, counted from its first column
+    std::int64_t most = 0;
+    for (const Tile& tile : plan.tiles) most = larger(most, tile.source_columns);
+    for (std::int64_t x = 0; x < most * plan.inner; ++x) lanes.column_codes.push_back(static_cast<Lane>(x / plan.inner));
+  }
+}
+
+void place_scratch(RowPlan& plan, RowTask task, std::size_t lane, std::size_t vector_bytes) {
+  std::int64_t buffered = 0, result = 0;
+  for (const Tile& tile : plan.tiles) {
+    buffered = larger(buffered, tile.pad_left + tile.source_columns + tile.pad_right);
+    result = larger(result, tile.target_columns + tile.column_shift);
+  }
+  const std::size_t slack = 8 * vector_bytes;  // whole vectors, up to four of them for a strided load
+  const std::size_t inner = static_cast<std::size_t>(plan.inner);
+  auto bytes = [&](std::int64_t columns, std::size_t element) {
+    return (static_cast<std::size_t>(columns) * inner * element + slack + 63) / 64 * 64;
+  };
+  std::size_t at = 0;
+  auto take = [&](std::size_t size) {
+    const std::size_t start = at;
+    at += size;
+    return start;
+  };
+  plan.buffer_at = take(bytes(buffered, lane));
+  plan.codes_at = take(bytes(buffered, lane));
+  plan.result_at = take(bytes(result, lane));
+  plan.result_codes_at = take(bytes(result, lane));
+  const std::int64_t longest = larger(buffered, result);
+  plan.packed_pitch = bytes(longest, std::max(lane, size_of(plan.problem.dtype)));
+  plan.packed_at = take(plan.packed_pitch * kRowBlock * (task == RowTask::max_backward ? 2 : 1));
+  plan.staged_at = take(bytes(longest, 8));
+  plan.bytes = at;
+}
+
+}  // namespace
+
+const char* name_of(Columns columns) {
+  switch (columns) {
+    case Columns::consecutive: return "consecutive columns";
+    case Columns::strided: return "strided columns";
+    case Columns::phased: return "interleaved phases";
+    case Columns::per_channel: return "vectors across channels";
+    case Columns::gathered: return "gathered columns";
+    case Columns::spanned: return "vectors along windows";
+  }
+  return "?";
+}
+
+std::int64_t RowPlan::units() const {
+  const bool to_input = transposed;
+  return outer * (to_input ? problem.axis[0].input * problem.axis[1].input : problem.axis[0].output * problem.axis[1].output) *
+         static_cast<std::int64_t>(tiles.size());
+}
+
+bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan) {
+  plan = RowPlan{};
+  plan.problem = problem;
+  for (Axis& axis : plan.problem.axis) axis = simplified(axis);
+  const Problem& p = plan.problem;
+  const Axis& axis = p.axis[2];
+  const bool reversed = task != RowTask::fold;
+  plan.transposed = reversed;
+  const Layout& leading = reversed ? p.grad_input : p.input;
+  plan.inner = is_channels_last(p, leading) ? p.channels : 1;
+  plan.outer_minor_count = plan.inner == 1 ? p.channels : 1;
+  plan.outer = p.batch * plan.outer_minor_count;
+  const std::int64_t source_total = reversed ? axis.output : axis.input, target_total = reversed ? axis.input : axis.output;
+  plan.source = row_tensor(reversed ? p.grad_output : p.input, plan.inner, source_total);
+  plan.target = row_tensor(reversed ? p.grad_input : p.output, plan.inner, target_total);
+  plan.indices = row_tensor(p.indices, plan.inner, axis.output);
+  plan.input = row_tensor(p.input, plan.inner, axis.input);
+
+  // Codes and table entries are 32-bit numbers in most lanes.
+  std::int64_t taps = 1;
+  for (const Axis& one : p.axis) taps = taps > kInt32Max / larger(one.kernel, 1) ? kInt32Max : taps * one.kernel;
+  if (plane_size(p) >= kInt32Max / 2 || axis.output * plan.inner >= kInt32Max / 2 || axis.input * plan.inner >= kInt32Max / 2) return false;
+  const bool needs_codes = p.with_indices && p.index_kind == IndexKind::window;
+  if (needs_codes && taps >= kInt32Max / 2) return false;
+
+  const auto lanes = static_cast<std::int64_t>(vector_bytes / lane);
+  // Regular windows without dilation need no table, however long the row.
+  const bool plain = axis.rule == WindowRule::sliding && axis.dilation == 1;
+  plan.columns = choose_columns(plan, task, lanes, axis.kernel, 1);
+  const bool tabled = plan.columns == Columns::per_channel || plan.columns == Columns::gathered || plan.columns == Columns::spanned;
+  plan.table.most = axis.kernel;
+  if (!plain || tabled) {
+    make_table(plan, target_total, reversed);
+    plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
+  }
+  const std::int64_t most = plan.table.most;
+  const bool uneven_axis = axis.rule == WindowRule::adaptive;
+  if (!p.with_indices) {
+    plan.code_kind = Codes::ascending;
+  } else if (p.index_kind != IndexKind::window) {
+    plan.code_kind = Codes::flat;
+  } else {
+    plan.code_kind = task == RowTask::max_backward && (uneven_axis || plan.columns == Columns::gathered) ? Codes::flat : Codes::taps;
+  }
+  plan.uneven_windows = plan.code_kind == Codes::taps && uneven_axis;
+  plan.widest = larger(1, plan.columns == Columns::consecutive || plan.columns == Columns::strided ? axis.kernel : most);
+
+  const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
+  const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
+  const std::int64_t tile_columns = larger(1, kTileBytes / column_bytes / sources_per_target);
+  const std::int64_t tile_count = ceil_div(target_total, tile_columns);
+  const std::int64_t even_tile = ceil_div(target_total, tile_count);
+  for (std::int64_t t = 0; t < target_total; t += even_tile) {
+    plan.tiles.push_back(make_tile(plan, task, t, smaller(even_tile, target_total - t), source_total));
+  }
+
+  make_factors(plan);
+  const bool with_columns = task == RowTask::fold && plan.code_kind == Codes::flat;
+  if (lane == 8) {
+    fill_lanes(plan, task, target_total, lanes, with_columns, plan.lanes64);
+  } else if (lane == 4) {
+    fill_lanes(plan, task, target_total, lanes, with_columns, plan.lanes32);
+  }
+  if (p.reduction == Reduction::power) {
+    const double exponent = p.norm_type;
+    plan.power_kind = power_kind_of(exponent);
+    plan.root_kind = power_kind_of(1 / exponent);
+    plan.slope_kind = power_kind_of(exponent - 1);
+    plan.root_slope_kind = power_kind_of(1 / exponent - 1);
+  }
+  place_scratch(plan, task, lane, vector_bytes);
+  return true;
+}
+
+}  // namespace cenote::simd

@@ -1,0 +1,161 @@
+// The backward of sums, averages and Lp: each row of grad_input is folded from the rows of grad_output that see it.
+#if defined(CENOTE_CPU_SUM_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_SUM_BACKWARD_INL_H_
+#undef CENOTE_CPU_SUM_BACKWARD_INL_H_
+#else
+#define CENOTE_CPU_SUM_BACKWARD_INL_H_
+#endif
+
+#include "cpu/fold_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// A whole row of T as C.
+template <class T, class C>
+void LoadRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, const T* row, T* staged, C* to) {
+  const std::int64_t elements = columns * inner;
+  if (!tensor.dense) {
+    pack_row(tensor, columns, inner, row, staged);
+    row = staged;
+  }
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t x = 0;
+  for (; x + lanes <= elements; x += lanes) hn::StoreU(LoadAs(d, row + x), d, to + x);
+  for (; x < elements; ++x) {
+    if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>) {
+      to[x] = to_float(row[x]);
+    } else {
+      to[x] = static_cast<C>(row[x]);
+    }
+  }
+}
+
+/// The forward's sums of x^p for outputs [first, first + columns) of row (od, oh), tile by tile.
+template <class T, class C>
+void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Workspace<T, C>& space, std::int64_t outer, std::int64_t od,
+               std::int64_t oh, std::int64_t first, std::int64_t columns, C* to) {
+  const RowRange depth = SourceRows(forward, 0, od), height = SourceRows(forward, 1, oh);
+  for (const Tile& tile : forward.tiles) {
+    const std::int64_t begin = larger(tile.target_first, first);
+    const std::int64_t end = smaller(tile.target_first + tile.target_columns, first + columns);
+    if (begin >= end) continue;
+    const std::int64_t rows = FoldSourceRows<Fold::sum, Map::power>(forward, tile, depth, height, outer,
+                                                                    static_cast<const T*>(pointers.input), space);
+    if (rows > 0) {
+      Along<Fold::sum, false>(AlongRow<C>{forward, tile, space.buffer, space.codes, space.result, space.result_codes, 0});
+    }
+    for (std::int64_t q = (begin - first) * forward.inner; q < (end - first) * forward.inner; ++q) {
+      to[q] = rows > 0 ? space.result[q + (first - tile.target_first) * forward.inner] : C{0};
+    }
+  }
+}
+
+/// The row of grad_output at (od, oh), as what each tap of its windows receives (before Lp's inner derivative).
+template <Map kMap, class T, class C>
+void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, const Workspace<T, C>& space, char* scratch,
+               const Unit& unit, std::int64_t od, std::int64_t oh, C* to) {
+  const Tile& tile = unit.tile;
+  const std::int64_t first = tile.source_first, columns = tile.source_columns;
+  LoadRow(plan.source, columns, plan.inner,
+          static_cast<const T*>(pointers.source) + row_offset(plan.source, unit.outer, plan.outer_minor_count, od, oh, first),
+          space.staged, to);
+  const double row_factor = RowFactor(plan, od, oh);
+  if constexpr (kMap != Map::power) {
+    if (plan.problem.reduction == Reduction::average) DivideRow(plan, first, columns, row_factor, to);
+  } else {
+    // h = g * e * v^(e-1) * K/n with v the forward's K/n * sum x^p, and 0 where v is 0.
+    const Workspace<T, C> inside(*forward, scratch + plan.bytes);
+    C* sums = reinterpret_cast<C*>(scratch + plan.bytes + forward->bytes);
+    PowerSums<T, C>(*forward, pointers, inside, unit.outer, od, oh, first, columns, sums);
+    ScalePowerSums(*forward, first, columns, row_factor, sums);
+    const double exponent = 1 / plan.problem.norm_type;
+    const hn::ScalableTag<C> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (std::int64_t o = 0; o < columns; ++o) {
+      const double n = row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[first + o]);
+      const C share = static_cast<C>(n == 0 ? 0 : exponent * (plan.power_factor / n));
+      for (std::int64_t c = 0; c < plan.inner; ++c) to[o * plan.inner + c] *= share;
+    }
+    const auto zero = hn::Zero(d);
+    for (std::int64_t q = 0; q < columns * plan.inner; q += lanes) {
+      const auto v = hn::LoadU(d, sums + q);
+      const auto h = hn::Mul(hn::LoadU(d, to + q), PowerOf(d, v, plan.root_slope_kind, exponent - 1));
+      hn::StoreU(hn::IfThenElse(hn::Eq(v, zero), zero, h), d, to + q);
+    }
+  }
+}
+
+/// Lp: grad_input_i = p * x_i^(p-1) * (sum of h over the windows that hold i).
+template <class T, class C>
+void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const Unit& unit, C* x, C* values) {
+  const auto* input = static_cast<const T*>(pointers.input);
+  const Tile& tile = unit.tile;
+  LoadRow(plan.input, tile.target_columns, plan.inner,
+          input + row_offset(plan.input, unit.outer, plan.outer_minor_count, unit.depth, unit.height, tile.target_first), space.staged, x);
+  const hn::ScalableTag<C> d;
+  const double p = plan.problem.norm_type;
+  const auto factor = hn::Set(d, static_cast<C>(p));
+  for (std::int64_t q = 0; q < tile.target_columns * plan.inner; q += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto slope = hn::Mul(factor, PowerOf(d, hn::LoadU(d, x + q), plan.slope_kind, p - 1));
+    hn::StoreU(hn::Mul(hn::LoadU(d, values + q), slope), d, values + q);
+  }
+}
+
+/// Units [begin, end) of grad_input. `forward` is the forward's plan (Lp only); its scratch, and a row for its sums, lie behind
+/// this plan's.
+template <Map kMap, class T, class C>
+void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                     char* scratch) {
+  const Workspace<T, C> space(plan, scratch);
+  C* scaled = reinterpret_cast<C*>(space.packed);
+  const Problem& p = plan.problem;
+  for (std::int64_t index = begin; index < end; ++index) {
+    const Unit unit(plan, index, p.axis[0].input, p.axis[1].input);
+    const Tile& tile = unit.tile;
+    const RowRange depth = SourceRows(plan, 0, unit.depth), height = SourceRows(plan, 1, unit.height);
+    const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
+    C* buffer = space.buffer + tile.pad_left * plan.inner;
+    auto row_at = [&](std::int64_t i, std::int64_t& od, std::int64_t& oh) {
+      od = depth.first + i / height.count * depth.step;
+      oh = height.first + i % height.count * height.step;
+    };
+    // Where all covering rows have one divisor, they are summed first and divided once. Integers truncate each quotient.
+    bool alike = kMap != Map::power && (hwy::IsFloat<C>() || p.reduction == Reduction::sum);
+    const double factor = rows > 0 ? RowFactor(plan, depth.first, height.first) : 1;
+    std::int64_t od = 0, oh = 0;
+    for (std::int64_t i = 1; alike && i < rows; ++i) {
+      row_at(i, od, oh);
+      alike = RowFactor(plan, od, oh) == factor;
+    }
+    if (alike && rows > 0) {
+      FoldSourceRows<Fold::sum, Map::identity>(plan, tile, depth, height, unit.outer, static_cast<const T*>(pointers.source), space);
+      // Whole vectors: some padding may be divided too, and stays zero.
+      if (p.reduction == Reduction::average) DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer);
+    }
+    for (std::int64_t i = 0; !alike && i < rows; ++i) {
+      row_at(i, od, oh);
+      ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, scaled);
+      RowBlock<C, CodeOf<C>> block{{scaled}, {0}, 1, i > 0};
+      Down<Fold::sum, Map::identity>(plan, block, tile.source_columns * plan.inner, buffer, space.codes);
+      FillPadding<Fold::sum>(plan, tile, space.buffer, space.codes);
+    }
+    C* result = space.result;
+    if (rows == 0) {
+      for (std::int64_t q = 0; q < tile.target_columns * plan.inner; ++q) result[q] = 0;
+    } else {
+      Along<Fold::sum, false>(AlongRow<C>{plan, tile, space.buffer, space.codes, result, space.result_codes, 0});
+      result += tile.column_shift;
+    }
+    if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
+    PutRow(plan.target, tile.target_columns, plan.inner, result, space.staged,
+           static_cast<T*>(pointers.target) +
+               row_offset(plan.target, unit.outer, plan.outer_minor_count, unit.depth, unit.height, tile.target_first));
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,367 @@
+// Which kernels solve a problem, and running them.
+#include "cuda/device.hpp"
+#include "cuda/launch.hpp"
+#include "cuda/tiling.hpp"
+
+#include <atomic>
+#include <new>
+
+namespace cenote::gpu {
+namespace {
+
+const Kernels& kernels_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return kernels_f64();
+    case DType::f16: return kernels_f16();
+    case DType::bf16: return kernels_bf16();
+    case DType::i8: return kernels_i8();
+    case DType::u8: return kernels_u8();
+    case DType::i16: return kernels_i16();
+    case DType::i32: return kernels_i32();
+    case DType::i64: return kernels_i64();
+    default: return kernels_f32();
+  }
+}
+
+bool is_small_square(const Problem& p) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  return h.rule == WindowRule::sliding && w.rule == WindowRule::sliding && h.kernel == w.kernel && h.kernel <= 3 &&
+         h.dilation == 1 && w.dilation == 1 && h.stride <= 2 && has_no_empty_window(h) && has_no_empty_window(w) &&
+         has_no_empty_window(p.axis[0]);
+}
+
+/// What a plan launches, in order. Where channels can be taken several at a time, `vector` says how, for aligned pointers.
+struct Launches {
+  Launch vector, scalar, then;
+  std::string name;
+};
+
+class Chooser {
+ public:
+  explicit Chooser(const Problem& p) : p_(p), kernels_(kernels_of(p.dtype)), wide_(!fits_in_31_bits(p)) {}
+
+  Status choose(Launches& result) {
+    if (p_.op == Op::max_unpool) {
+      if (p_.pass == Pass::forward) {
+        unpool(result);
+      } else {
+        unpool_backward(result);
+      }
+    } else if (p_.pass == Pass::forward) {
+      forward(result);
+    } else if (p_.op == Op::fractional_max_pool) {
+      if (p_.index_kind == IndexKind::window && p_.random_samples.n == 0 && p_.random_samples.c == 0 && p_.random_samples.w == 0) {
+        return Status::failure(ErrorCode::invalid_argument, "random_samples",
+                               "%s%dd backward: window indices need the forward's random_samples", name_of(p_.op), p_.dims);
+      }
+      ordered(result);
+    } else {
+      backward(result);
+    }
+    if (wide_) result.name += ", 64-bit positions";
+    return {};
+  }
+
+ private:
+  Fold fold() const {
+    switch (p_.reduction) {
+      case Reduction::max: return Fold::max;
+      case Reduction::min: return Fold::min;
+      case Reduction::power: return p_.norm_type == 2 && !wide_ ? Fold::square : Fold::power;
+      default: return Fold::sum;
+    }
+  }
+
+  bool channel_vectors(std::initializer_list<const Layout*> layouts) const {
+    if (wide_ || p_.channels % kernels_.lanes != 0) return false;
+    for (const Layout* layout : layouts) {
+      if (!has_channel_vectors(*layout, kernels_.lanes)) return false;
+    }
+    return true;
+  }
+
+  void forward(Launches& result) {
+    if (forward_tiles(result)) return;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
+    const bool indices = p_.with_indices;
+    const bool vector = channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
+                        (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
+    if (!wide_ && is_small_square(p_) && !p_.absolute) {
+      const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
+      const Function scalar = kernels_.fold_strips(false, fold(), indices, kernel, stride);
+      if (scalar.entry != nullptr) {
+        result.scalar = make_launch(p_, scalar, false, false, channels_fastest, 1);
+        if (vector) {
+          result.vector =
+              make_launch(p_, kernels_.fold_strips(true, fold(), indices, kernel, stride), false, false, true, kernels_.lanes);
+        }
+        result.name = "strips of " + std::to_string(scalar.rows) + " outputs";
+        return;
+      }
+    }
+    result.scalar = make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
+    if (vector) {
+      const Function function = kernels_.fold_windows(true, fold(), indices, false);
+      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
+    }
+    result.name = "one thread to a window";
+  }
+
+  /// Never run, but planned.
+  bool is_empty() const {
+    bool empty = p_.batch == 0 || p_.channels == 0;
+    for (const Axis& axis : p_.axis) empty = empty || axis.input == 0 || axis.output == 0;
+    return empty;
+  }
+
+  /// Dense planar tensors, through shared memory.
+  bool forward_tiles(Launches& result) {
+    if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) || p_.axis[2].rule == WindowRule::fractional ||
+        (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+      return false;
+    }
+    if (is_small_square(p_) && !p_.absolute) {
+      const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
+      const Function function = kernels_.fold_tiles(fold(), p_.with_indices, kernel, stride);
+      if (function.entry != nullptr) {
+        result.scalar = make_launch(p_, function, false, false, false, 1);
+        result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
+        if (tile_forward(result.scalar, p_, function, 1)) return true;
+      }
+    }
+    const Problem p = upright(p_);
+    // Threads share a window only where a tile has too few windows for all of them.
+    std::int64_t taps = 1, sources = 1, outputs = 1;
+    for (const Axis& axis : p.axis) {
+      taps *= axis.kernel;
+      sources *= axis.input;
+      outputs *= axis.output;
+    }
+    const std::int64_t windows = (24 << 10) / static_cast<std::int64_t>(size_of(p.dtype)) * outputs / sources;
+    const int group = taps < 24 || windows >= 96 ? 1 : windows >= 16 ? 8 : 32;
+    const Function function = kernels_.fold_staged(fold(), p_.with_indices, group);
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p, function, false, false, false, 1);
+    result.name = "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
+    return tile_forward(result.scalar, p, function, group);
+  }
+
+  /// The same for backward passes and max_unpool.
+  bool gather_tiles(Launches& result, Gather gather) {
+    const bool unpool = gather == Gather::last;
+    const Layout &small = unpool ? p_.input : p_.grad_output, &large = unpool ? p_.output : p_.grad_input;
+    if (wide_ || is_empty() || !is_dense(small, p_, false) || !is_dense(large, p_, true) ||
+        (gather != Gather::average && !is_dense(p_.indices, p_, false)) || p_.axis[2].rule == WindowRule::fractional) {
+      return false;
+    }
+    const int kept = gather == Gather::average && size_of(p_.dtype) < 4 ? 4 : static_cast<int>(size_of(p_.dtype));
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    if (is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
+      const Function cells = kernels_.gather_tile_cells(gather, static_cast<int>(h.kernel), static_cast<int>(h.stride),
+                                                        static_cast<int>(h.pad_begin % h.stride));
+      if (cells.entry != nullptr) {
+        result.scalar = make_launch(p_, cells, false, true, false, 1);
+        if (w.input % cells.columns == 0) result.scalar.paired = cells.columns;
+        result.name = "tiles in shared memory, cells of " + std::to_string(cells.rows) + "x" + std::to_string(cells.columns) + " elements";
+        if (tile_gather(result.scalar, p_, cells, gather != Gather::average, kept)) return true;
+      }
+    }
+    const Problem p = upright(p_);
+    const Function function = kernels_.gather_tiles(gather, p.axis[2].input < 8 ? 1 : 4);
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p, function, false, true, false, 1);
+    result.name = "tiles in shared memory, outputs gathered";
+    return tile_gather(result.scalar, p, function, gather != Gather::average, kept);
+  }
+
+  void backward(Launches& result) {
+    const Share share = p_.reduction == Reduction::power ? Share::power
+                        : p_.absolute                    ? Share::infinite
+                        : p_.with_indices                ? Share::index
+                                                         : Share::sum;
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
+    const bool many = share == Share::index && !channels_fastest && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
+    if (!many && (share == Share::index || share == Share::sum) &&
+        gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
+      return;
+    }
+    const bool vector = channels_fastest && (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices})
+                                             : share == Share::sum ? channel_vectors({&p_.grad_input, &p_.grad_output})
+                                                                   : false);
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    if (!wide_ && is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
+      const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+      const auto phase = static_cast<int>(h.pad_begin % h.stride);
+      const bool taps = p_.index_kind == IndexKind::window;
+      const Function scalar = kernels_.gather_cells(false, share, taps, kernel, stride, phase);
+      if (scalar.entry != nullptr) {
+        result.scalar = make_launch(p_, scalar, false, true, channels_fastest, 1);
+        const Layout& g = p_.grad_input;
+        if (scalar.columns > 1 && g.w == 1 && w.input % scalar.columns == 0 && g.h % scalar.columns == 0 &&
+            g.d % scalar.columns == 0 && g.c % scalar.columns == 0 && g.n % scalar.columns == 0) {
+          result.scalar.paired = scalar.columns;
+        }
+        if (vector) {
+          result.vector = make_launch(p_, kernels_.gather_cells(true, share, taps, kernel, stride, phase), false, true, true, kernels_.lanes);
+        }
+        result.name = "cells of " + std::to_string(scalar.rows) + "x" + std::to_string(scalar.columns) + " elements";
+        return;
+      }
+    }
+    if (many) {
+      ordered(result);
+      return;
+    }
+    result.scalar = make_launch(p_, kernels_.gather_windows(false, share, wide_), wide_, true, channels_fastest, 1);
+    if (vector) {
+      const Function function = kernels_.gather_windows(true, share, false);
+      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, true, true, kernels_.lanes);
+    }
+    result.name = "one thread to an element";
+  }
+
+  /// About how many outputs see one element.
+  std::int64_t seen_by() const {
+    std::int64_t count = 1;
+    for (const Axis& axis : p_.axis) {
+      const std::int64_t stride = axis.rule == WindowRule::sliding ? axis.stride : larger(axis.input / larger(axis.output, 1), 1);
+      count *= ceil_div(axis.kernel, stride);
+    }
+    return count;
+  }
+
+  void ordered(Launches& result) {
+    result.scalar = make_launch(p_, kernels_.add_in_order(wide_), wide_, true, false, 1);
+    // 16 KB a warp: 14 warps on a multiprocessor; whole rows where they fit.
+    const std::size_t element = p_.dtype == DType::f64 ? 8 : 4;
+    const std::int64_t most_elements = 16384 / static_cast<std::int64_t>(element);
+    const std::int64_t width = p_.axis[2].input;
+    cut_planes(result.scalar, p_, width <= most_elements ? most_elements / width * width : most_elements, 32, element);
+    result.name = "one warp to a plane, outputs in order";
+  }
+
+  void unpool(Launches& result) {
+    const std::size_t element = wide_ ? 8 : 4;
+    Launch anywhere = make_launch(p_, kernels_.unpool_ranges(wide_), wide_, true, false, 1);
+    cut_planes(anywhere, p_, static_cast<std::int64_t>(49152 / element), kBlock, element);
+    bool windows = !wide_;
+    for (const Axis& axis : p_.axis) windows = windows && has_no_empty_window(axis);
+    if (!windows) {
+      result.scalar = anywhere;
+      result.name = "a block to a range of the plane";
+      return;
+    }
+    result.then = anywhere;
+    if (gather_tiles(result, Gather::last)) {
+      result.name += "; indices outside their windows: a block to a range of the plane";
+      return;
+    }
+    const bool channels_fastest = is_channels_fastest(p_.output, p_, p_.axis[2].input);
+    result.scalar = make_launch(p_, kernels_.unpool_windows(false), false, true, channels_fastest, 1);
+    if (channels_fastest && channel_vectors({&p_.input, &p_.output, &p_.indices})) {
+      result.vector = make_launch(p_, kernels_.unpool_windows(true), false, true, true, kernels_.lanes);
+    }
+    result.name = "one thread to an element; indices outside their windows: a block to a range of the plane";
+  }
+
+  void unpool_backward(Launches& result) {
+    const bool dense = !wide_ && p_.index_kind != IndexKind::window && is_dense(p_.grad_input, p_, false) &&
+                       is_dense(p_.indices, p_, false) && is_dense(p_.grad_output, p_, true);
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].output);
+    result.scalar = make_launch(p_, dense ? kernels_.take_from_planes() : kernels_.take_at_indices(wide_), wide_, false, channels_fastest, 1);
+    result.name = "one thread to an element";
+  }
+
+  const Problem& p_;
+  const Kernels& kernels_;
+  bool wide_;
+};
+
+class CudaKernel final : public Kernel {
+ public:
+  CudaKernel(const Described& described) : problem_(described.problem), device_(described.input.device.index) {}
+
+  Status prepare() {
+    register_device_memory();
+    int devices = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess) return device_failure(error, "looking for devices");
+    if (device_ < 0 || device_ >= devices) {
+      return Status::failure(ErrorCode::device, "device", "cuda:%d does not exist: this machine has %d CUDA device%s", device_, devices,
+                             devices == 1 ? "" : "s");
+    }
+    if (Status status = Chooser(problem_).choose(launches_); !status.ok()) return status;
+    const CurrentDevice current(device_);
+    error = current.error();
+    // Loading code now keeps it out of run(), where a capture may be under way.
+    for (const Launch* launch : {&launches_.vector, &launches_.scalar, &launches_.then}) {
+      cudaFuncAttributes attributes;
+      if (error == cudaSuccess && launch->entry != nullptr) error = cudaFuncGetAttributes(&attributes, launch->entry);
+    }
+    if (error == cudaSuccess && (problem_.with_indices || problem_.op == Op::fractional_max_pool)) error = fault_.allocate();
+    if (error == cudaSuccess && launches_.then.entry != nullptr) error = irregular_.allocate();
+    if (error != cudaSuccess) return device_failure(error, "preparing a plan");
+    target = "cuda";
+    explain = "cuda: " + launches_.name;
+    if (launches_.vector.entry != nullptr) explain += ", " + std::to_string(launches_.vector.lanes) + " channels at once";
+    return {};
+  }
+
+  Status run(const RunArgs& args) const noexcept override {
+    if (Status status = check(); !status.ok()) return status;
+    const CurrentDevice current(device_);
+    if (current.error() != cudaSuccess) return device_failure(current.error(), "choosing the device");
+    const Pointers at{args.input,       args.output,     args.indices,     args.saved_indices, args.random_samples,
+                      args.grad_output, args.grad_input, fault_.address(), irregular_.address()};
+    const auto stream = static_cast<cudaStream_t>(args.stream);
+    const bool vector = launches_.vector.entry != nullptr && is_aligned(at);
+    cudaError_t error = run_launch(vector ? launches_.vector : launches_.scalar, problem_, at, stream);
+    if (error == cudaSuccess && launches_.then.entry != nullptr) error = run_launch(launches_.then, problem_, at, stream);
+    return error == cudaSuccess ? Status() : device_failure(error, "launching a kernel");
+  }
+
+  Status check() const noexcept override {
+    switch (fault_.fetch()) {
+      case 0: return {};
+      case kFaultSample:
+        return Status::failure(ErrorCode::invalid_argument, "random_samples",
+                               "%s%dd: an earlier run of this plan met a random sample outside [0, 1)", name_of(problem_.op),
+                               problem_.dims);
+      default:
+        return Status::failure(ErrorCode::invalid_index, "saved_indices",
+                               "%s%dd%s: an earlier run of this plan met an index outside its %s", name_of(problem_.op), problem_.dims,
+                               problem_.pass == Pass::backward ? " backward" : "",
+                               problem_.op == Op::max_unpool || problem_.op == Op::fractional_max_pool ? "plane" : "window");
+    }
+  }
+
+ private:
+  static bool is_aligned(const Pointers& at) noexcept {
+    std::uintptr_t all = 0;
+    for (const void* pointer : {at.input, static_cast<const void*>(at.output), static_cast<const void*>(at.indices), at.saved_indices,
+                                at.grad_output, static_cast<const void*>(at.grad_input)}) {
+      all |= reinterpret_cast<std::uintptr_t>(pointer);
+    }
+    return all % 16 == 0;
+  }
+
+  Problem problem_;
+  int device_;
+  Launches launches_;
+  FaultWord fault_;
+  DeviceWord irregular_;
+};
+
+}  // namespace
+}  // namespace cenote::gpu
+
+namespace cenote {
+
+std::unique_ptr<Kernel> make_cuda_kernel(const Described& described, const PlanOptions&, Status& status) {
+  auto kernel = std::make_unique<gpu::CudaKernel>(described);
+  status = kernel->prepare();
+  if (!status.ok()) return nullptr;
+  return kernel;
+}
+
+}  // namespace cenote

@@ -1,0 +1,275 @@
+// Forward pools. One thread folds one window (windows) or the windows of several outputs below each other (strips), for kLanes
+// neighbouring channels at once. Neighbouring threads work on neighbouring memory; what overlapping windows share comes from the
+// L1 cache.
+#pragma once
+
+#include "cuda/geometry.cuh"
+
+#include <type_traits>
+
+namespace cenote::gpu {
+
+inline constexpr int kBlock = 256;
+
+/// Sums accumulate in T's accumulator; the max family keeps T and the place it came from.
+template <class T, Fold kFold>
+using Folded = std::conditional_t<kFold == Fold::max || kFold == Fold::min, T, Accumulator<T>>;
+
+template <Fold kFold>
+inline constexpr bool is_extreme = kFold == Fold::max || kFold == Fold::min;
+
+template <Fold kFold, class T>
+__device__ inline Folded<T, kFold> empty_fold() {
+  if constexpr (is_extreme<kFold>) {
+    return identity<kFold, T>();
+  } else {
+    return Folded<T, kFold>{0};
+  }
+}
+
+/// What a sum adds for one element.
+template <Fold kFold, class T>
+__device__ inline Accumulator<T> term(T value, double norm_type) {
+  if constexpr (kFold == Fold::square) {
+    return widen(value) * widen(value);
+  } else if constexpr (kFold == Fold::power) {
+    return raise(widen(value), static_cast<Accumulator<T>>(norm_type));
+  } else {
+    return widen(value);
+  }
+}
+
+/// The sum itself where there is nothing to divide by.
+template <class T, class Int>
+__device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
+  if constexpr (Number<T>::floating) {
+    if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
+    if (p.uniform_divisor) return sum / uniform_divisor_of<Accumulator<T>>(p);
+  }
+  return p.average ? divide<T>(sum, divisor) : sum;
+}
+
+/// From a finished fold to the stored element. `counted`: the divisor (average) or the taps up to the right padding's end (lp).
+template <Fold kFold, class T, class Int>
+__device__ inline T finish(const Params<Int>& p, Folded<T, kFold> fold, std::int64_t counted) {
+  if constexpr (is_extreme<kFold>) {
+    return fold;
+  } else if constexpr (kFold == Fold::sum) {
+    return narrow<T>(average_of<T>(p, fold, counted));
+  } else {
+    using Real = Accumulator<T>;
+    const auto kernel = static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
+    const Real mean = divide<T>(fold, counted);
+    if constexpr (kFold == Fold::square) {
+      return narrow<T>(sqrt(mean * kernel));
+    } else {
+      return narrow<T>(raise(mean * kernel, Real{1} / static_cast<Real>(p.norm_type)));
+    }
+  }
+}
+
+template <Fold kFold, class Int>
+__device__ inline std::int64_t counted_taps(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+  if constexpr (kFold == Fold::sum) {
+    return p.uniform_divisor ? 1 : divisor_of(p, d, h, w);
+  } else if constexpr (kFold == Fold::square || kFold == Fold::power) {
+    return static_cast<std::int64_t>(d.padded) * h.padded * w.padded;
+  } else {
+    return 0;
+  }
+}
+
+/// Codes are what is stored as index: code(tap) = base + tz * d + ty * h + tx * w, for flat positions and for taps alike.
+template <class Int>
+struct Coding {
+  Int base, d, h, w;
+};
+
+template <class Int>
+__device__ inline Coding<Int> coding_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+  if (p.index_kind == IndexKind::window) return {0, h.whole * w.whole, w.whole, 1};
+  const Int width = p.axis[2].input, slice = p.axis[1].input * width;
+  return {d.start * slice + h.start * width + w.start, p.axis[0].dilation * slice, p.axis[1].dilation * width, p.axis[2].dilation};
+}
+
+/// The three windows of one output, drawn ones included. False: the samples are no samples.
+template <class T, class Int>
+__device__ inline bool windows_of(const Params<Int>& p, const Pointers& at, const Place<Int>& place, Taps<Int> (&taps)[3]) {
+  const Int o[3] = {place.z, place.y, place.x};
+  if (p.axis[2].rule != WindowRule::fractional) {
+#pragma unroll
+    for (int a = 0; a < 3; ++a) taps[a] = taps_of(p.axis[a], o[a]);
+    return true;
+  }
+  if constexpr (Number<T>::floating) {
+    using Real = Accumulator<T>;
+    const T* samples = static_cast<const T*>(at.random_samples) + place.n * p.samples_n + place.c * p.samples_c;
+    for (int a = 0; a < 3; ++a) {
+      Real sample = 0;
+      if (a >= 3 - p.dims) {
+        sample = widen(samples[sample_of_axis(p.dims, a) * p.samples_axis]);
+        if (!(sample >= Real{0} && sample < Real{1})) return false;
+      }
+      taps[a] = taps_at(p.axis[a], fractional_start(p.axis[a], o[a], sample));
+    }
+  }
+  return true;
+}
+
+template <class T, int kLanes, Fold kFold, bool kIndices, class Int>
+__global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  const Place<Int> place = p.grid.place(thread);
+  Taps<Int> taps[3];
+  if (!windows_of<T>(p, at, place, taps)) {
+    report(at.fault, kFaultSample);
+    return;
+  }
+  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const Coding<Int> coding = coding_of(p, taps[0], taps[1], taps[2]);
+  Folded<T, kFold> fold[kLanes];
+  Int codes[kLanes];
+  const bool empty = taps[0].count() == 0 || taps[1].count() == 0 || taps[2].count() == 0;
+  const Int first = empty ? Int{-1} : coding.base + taps[0].low * coding.d + taps[1].low * coding.h + taps[2].low * coding.w;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) {
+    fold[i] = empty_fold<kFold, T>();
+    codes[i] = first;
+  }
+  for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
+    for (Int ty = taps[1].low; ty < taps[1].high; ++ty) {
+      const T* row = input + p.input.at(taps[0].start + tz * p.axis[0].dilation, taps[1].start + ty * p.axis[1].dilation, taps[2].start);
+      const Int row_code = coding.base + tz * coding.d + ty * coding.h;
+      const Int step = p.axis[2].dilation * p.input.w;
+#pragma unroll 4
+      for (Int tx = taps[2].low; tx < taps[2].high; ++tx) {
+        const auto value = load<kLanes>(row + tx * step);
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) {
+          if constexpr (is_extreme<kFold>) {
+            const T v = p.absolute ? magnitude(value.lane[i]) : value.lane[i];
+            if (beats<kFold>(v, fold[i])) {
+              fold[i] = v;
+              if constexpr (kIndices) codes[i] = row_code + tx * coding.w;
+            }
+          } else {
+            fold[i] += term<kFold>(value.lane[i], p.norm_type);
+          }
+        }
+      }
+    }
+  }
+  const std::int64_t counted = counted_taps<kFold>(p, taps[0], taps[1], taps[2]);
+  Vector<T, kLanes> result;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);
+  const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
+  store(static_cast<T*>(at.output) + output, result);
+  if constexpr (kIndices) {
+    const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+    store_codes(at.indices, p.index_dtype, index, codes);
+  }
+}
+
+/// kRows outputs below each other. Each input row is folded across its kWidth taps once and then into every output that sees
+/// it, top to bottom: the order of a row-major scan. Height and width have no dilation; the stride along the width is free.
+template <class T, int kLanes, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStride, int kRows>
+__global__ void __launch_bounds__(kBlock) fold_strips(const __grid_constant__ Params<std::int32_t> p,
+                                                      const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  constexpr int kInputRows = (kRows - 1) * kStride + kHeight;
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  Place<Int> place = p.grid.place(thread);
+  place.y *= kRows;
+  const Taps<Int> depth = taps_of(p.axis[0], place.z);
+  const Int top = place.y * kStride - p.axis[1].pad_begin, left = place.x * p.axis[2].stride - p.axis[2].pad_begin;
+  const Int height = p.axis[1].input, width = p.axis[2].input;
+  const Coding<Int> coding = [&]() -> Coding<Int> {
+    if (p.index_kind == IndexKind::window) return {0, kHeight * kWidth, kWidth, 1};
+    return {depth.start * (height * width) + top * width + left, p.axis[0].dilation * (height * width), width, 1};
+  }();
+  // From one output of the strip to the next: the flat position moves on, the tap does not.
+  const Int next = p.index_kind == IndexKind::window ? 0 : kStride * width;
+  bool inside[kWidth];
+#pragma unroll
+  for (int tx = 0; tx < kWidth; ++tx) inside[tx] = static_cast<unsigned>(left + tx) < static_cast<unsigned>(width);
+
+  Folded<T, kFold> fold[kRows][kLanes];
+  Int codes[kRows][kLanes];
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+    const Int start = top + j * kStride;
+    const Int first = coding.base + j * next + depth.low * coding.d + (start < 0 ? -start : 0) * coding.h + (left < 0 ? -left : 0);
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+      fold[j][i] = empty_fold<kFold, T>();
+      codes[j][i] = first;
+    }
+  }
+  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  for (Int tz = depth.low; tz < depth.high; ++tz) {
+    const T* corner = input + p.input.at(depth.start + tz * p.axis[0].dilation, top, left);
+#pragma unroll
+    for (int r = 0; r < kInputRows; ++r) {
+      const bool row_inside = static_cast<unsigned>(top + r) < static_cast<unsigned>(height);
+      Vector<T, kLanes> value[kWidth];
+#pragma unroll
+      for (int tx = 0; tx < kWidth; ++tx) {
+        if (row_inside && inside[tx]) {
+          value[tx] = load<kLanes>(corner + r * p.input.h + tx * p.input.w);
+        } else {
+#pragma unroll
+          for (int i = 0; i < kLanes; ++i) value[tx].lane[i] = identity<kFold, T>();
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        if constexpr (is_extreme<kFold>) {
+          T best = value[0].lane[i];
+          Int winner = 0;
+#pragma unroll
+          for (int tx = 1; tx < kWidth; ++tx) {
+            if (beats<kFold>(value[tx].lane[i], best)) {
+              best = value[tx].lane[i];
+              winner = tx;
+            }
+          }
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+            if (r - j * kStride >= 0 && r - j * kStride < kHeight && beats<kFold>(best, fold[j][i])) {
+              fold[j][i] = best;
+              if constexpr (kIndices) {
+                codes[j][i] = coding.base + j * next + tz * coding.d + (r - j * kStride) * coding.h + winner;
+              }
+            }
+          }
+        } else {
+          Accumulator<T> sum = term<kFold>(value[0].lane[i], p.norm_type);
+#pragma unroll
+          for (int tx = 1; tx < kWidth; ++tx) sum += term<kFold>(value[tx].lane[i], p.norm_type);
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+            if (r - j * kStride >= 0 && r - j * kStride < kHeight) fold[j][i] += sum;
+          }
+        }
+      }
+    }
+  }
+  const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
+  const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+  const Taps<Int> across = taps_of(p.axis[2], place.x);
+#pragma unroll
+  for (int j = 0; j < kRows; ++j) {
+    if (place.y + j >= p.axis[1].output) break;
+    const std::int64_t counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], place.y + j), across);
+    Vector<T, kLanes> result;
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[j][i], counted);
+    store(static_cast<T*>(at.output) + output + j * p.output.h, result);
+    if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index + j * p.indices.h, codes[j]);
+  }
+}
+
+}  // namespace cenote::gpu

@@ -1,0 +1,289 @@
+// Gathers of dense planar tensors through shared memory: backward pools and max_unpool. A block brings the outputs that see its tile
+// there once, indices checked and written as positions in the plane, gradients divided; then every element collects its own.
+#pragma once
+
+#include "cuda/tiles.cuh"
+
+namespace cenote::gpu {
+
+enum class Gather : std::uint8_t {
+  selected,  // backward of the max family: gradients whose index is the element's place, added
+  average,   // backward of sums and averages: every gradient, added
+  last,      // max_unpool: the last value whose index is the element's place
+};
+
+/// Where in the plane an index points; -1 for one that says "none", or that is no tap of its window, which is `wrong`.
+__device__ inline std::int32_t checked_position(const Params<std::int32_t>& p, std::int64_t code, std::int32_t oz, std::int32_t oy,
+                                                std::int32_t ox, bool& wrong) {
+  using Int = std::int32_t;
+  const Int o[3] = {oz, oy, ox};
+  wrong = false;
+  if (code == -1) return -1;
+  wrong = true;
+  Int at[3];
+  if (p.index_kind == IndexKind::window) {
+    const Int whole_h = taps_of(p.axis[1], oy).whole, whole_w = taps_of(p.axis[2], ox).whole;
+    if (code < 0 || code > INT32_MAX) return -1;
+    Int rest = static_cast<Int>(code);
+    const Int tx = rest % whole_w;
+    rest /= whole_w;
+    const Int tap[3] = {rest / whole_h, rest % whole_h, tx};
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+      const Taps<Int> taps = taps_of(p.axis[a], o[a]);
+      if (tap[a] < taps.low || tap[a] >= taps.high) return -1;
+      at[a] = taps.start + tap[a] * p.axis[a].dilation;
+    }
+  } else {
+    if (code < 0 || code >= static_cast<std::int64_t>(p.axis[0].input) * p.axis[1].input * p.axis[2].input) return -1;
+    Int rest = static_cast<Int>(code);
+    at[2] = take(rest, p.axis[2].by_input);
+    at[1] = p.axis[0].input == 1 ? rest : take(rest, p.axis[1].by_input);
+    at[0] = p.axis[0].input == 1 ? 0 : rest;
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+      if (a == 0 && p.axis[0].input == 1 && p.axis[0].kernel == 1) continue;
+      if (p.axis[a].rule == WindowRule::adaptive) {
+        const Taps<Int> taps = taps_of(p.axis[a], o[a]);
+        if (at[a] < taps.start || at[a] >= taps.start + taps.whole) return -1;
+      } else {
+        const Int distance = at[a] - (o[a] * p.axis[a].stride - p.axis[a].pad_begin);
+        if (distance < 0 || distance > (p.axis[a].kernel - 1) * p.axis[a].dilation) return -1;
+        if (p.axis[a].dilation != 1 && p.axis[a].by_dilation.quotient(distance) * p.axis[a].dilation != distance) return -1;
+      }
+    }
+  }
+  wrong = false;
+  return (at[0] * p.axis[1].input + at[1]) * p.axis[2].input + at[2];
+}
+
+/// What a gather keeps of an output.
+template <class T, Gather kGather>
+using Kept = std::conditional_t<kGather == Gather::average, Accumulator<T>, T>;
+
+/// The outputs that see a tile of elements: [z0, z1) x [y0, y1) x all columns of each of its planes.
+template <class T, Gather kGather>
+struct Collected {
+  const Kept<T, kGather>* values;
+  const std::int32_t* positions;
+  std::int32_t z0, z1, y0, y1;
+  std::int32_t width, rows, slices;  // of the arrays
+
+  __device__ std::int32_t row_at(std::int32_t plane, std::int32_t z, std::int32_t y) const {
+    return ((plane * slices + z - z0) * rows + y - y0) * width;
+  }
+};
+
+template <class T, Gather kGather>
+__device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile) {
+  using Int = std::int32_t;
+  Collected<T, kGather> result;
+  auto* values = reinterpret_cast<Kept<T, kGather>*>(tile_memory);
+  auto* positions = reinterpret_cast<Int*>(tile_memory + p.tiling.codes_at);
+  result.values = values;
+  result.positions = positions;
+  result.z0 = cover_of(p.axis[0], tile.z0).first;
+  result.z1 = cover_of(p.axis[0], tile.z1 - 1).last + 1;
+  result.y0 = cover_of(p.axis[1], tile.y0).first;
+  result.y1 = cover_of(p.axis[1], tile.y1 - 1).last + 1;
+  result.width = p.axis[2].output;
+  result.rows = p.tiling.source_y.value;
+  result.slices = p.tiling.source_z.value;
+  const Int out_slice = p.axis[1].output * result.width, out_plane = p.axis[0].output * out_slice;
+  const T* source = static_cast<const T*>(kGather == Gather::last ? at.input : at.grad_output) + tile.plane * out_plane;
+  const Int count = tile.planes * result.slices * result.rows * result.width;
+#pragma unroll 2
+  for (Int i = static_cast<Int>(threadIdx.x); i < count; i += kBlock) {
+    Int rest = i;
+    const Int x = take(rest, p.axis[2].by_output);
+    const Int y = result.y0 + take(rest, p.tiling.source_y);
+    Int z = result.z0;
+    if (p.axis[0].output > 1) z += take(rest, p.tiling.source_z);
+    if (y >= result.y1 || z >= result.z1) continue;
+    const Int place = rest * out_plane + z * out_slice + y * result.width + x;
+    const T value = source[place];
+    if constexpr (kGather == Gather::average) {
+      Accumulator<T> share = widen(value);
+      if (!p.uniform_divisor) {
+        share = divide<T>(share, divisor_of(p, taps_of(p.axis[0], z), taps_of(p.axis[1], y), taps_of(p.axis[2], x)));
+      }
+      values[i] = share;
+    } else {
+      values[i] = value;
+      std::int64_t code[1];
+      load_codes(at.saved_indices, p.index_dtype, tile.plane * out_plane + place, code);
+      bool wrong;
+      positions[i] = checked_position(p, code[0], z, y, x, wrong);
+      if (kGather == Gather::last && (wrong || code[0] == -1)) *static_cast<volatile unsigned*>(at.irregular) = 1;
+      if (kGather == Gather::selected && wrong) report(at.fault, kFaultIndex);
+    }
+  }
+  __syncthreads();
+  return result;
+}
+
+template <class T, Gather kGather>
+using Gathered = std::conditional_t<kGather == Gather::last, T, Accumulator<T>>;
+
+template <class T, Gather kGather>
+__device__ inline Gathered<T, kGather> nothing_gathered() {
+  if constexpr (kGather == Gather::last) {
+    return narrow<T>(Accumulator<T>{0});
+  } else {
+    return Accumulator<T>{0};
+  }
+}
+
+template <class T, Gather kGather>
+__device__ inline T gathered(const Params<std::int32_t>& p, Gathered<T, kGather> value) {
+  if constexpr (kGather == Gather::last) {
+    return value;
+  } else if constexpr (kGather == Gather::average) {
+    return narrow<T>(p.uniform_divisor ? average_of<T>(p, value, 1) : value);
+  } else {
+    return narrow<T>(value);
+  }
+}
+
+template <class T, Gather kGather>
+__device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_t at, std::int32_t position, Gathered<T, kGather>& value) {
+  if constexpr (kGather == Gather::average) {
+    value += from.values[at];
+  } else {
+    if (from.positions[at] == position) {
+      if constexpr (kGather == Gather::last) {
+        value = from.values[at];
+      } else {
+        value += widen(from.values[at]);
+      }
+    }
+  }
+}
+
+/// Any windows; kRows elements below each other share their columns' arithmetic.
+template <class T, Gather kGather, int kRows>
+__global__ void __launch_bounds__(kBlock) gather_tiles(const __grid_constant__ Params<std::int32_t> p,
+                                                       const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
+  T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input) + tile.plane * plane;
+  const bool dilated_x = p.axis[2].dilation != 1, dilated_y = p.axis[1].dilation != 1, dilated_z = p.axis[0].dilation != 1;
+  for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
+    Int rest = item;
+    const Int x = take(rest, p.tiling.items_x);
+    const Int first = tile.y0 + take(rest, p.tiling.items_y) * kRows;
+    const Int z = p.axis[0].input == 1 ? 0 : tile.z0 + take(rest, p.tiling.items_z);
+    if (first >= tile.y1 || z >= tile.z1 || rest >= tile.planes) continue;
+    const Reach<Int> across = cover_of(p.axis[2], x);
+    const Reach<Int> depth = p.axis[0].input == 1 && p.axis[0].output == 1 ? Reach<Int>{0, 0} : cover_of(p.axis[0], z);
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      const Int y = first + j;
+      if (y >= tile.y1) break;
+      const Int position = z * slice + y * width + x;
+      Gathered<T, kGather> value = nothing_gathered<T, kGather>();
+      const Reach<Int> down = cover_of(p.axis[1], y);
+      for (Int oz = depth.first; oz <= depth.last; ++oz) {
+        if (dilated_z && tap_of(p.axis[0], oz, z) < 0) continue;
+        for (Int oy = down.first; oy <= down.last; ++oy) {
+          if (dilated_y && tap_of(p.axis[1], oy, y) < 0) continue;
+          const Int row = from.row_at(rest, oz, oy);
+          for (Int ox = across.first; ox <= across.last; ++ox) {
+            if (dilated_x && tap_of(p.axis[2], ox, x) < 0) continue;
+            gather_one<T, kGather>(from, row + ox, position, value);
+          }
+        }
+      }
+      result[rest * plane + position] = gathered<T, kGather>(p, value);
+    }
+  }
+}
+
+/// gather_cells from shared memory: kKernel and kStride along height and width, padding kPhase modulo the stride.
+template <class T, Gather kGather, int kKernel, int kStride, int kPhase, int kRows, int kColumns>
+__global__ void __launch_bounds__(kBlock) gather_tile_cells(const __grid_constant__ Params<std::int32_t> p,
+                                                            const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
+  constexpr int kOutputRows = floor_quotient(kPhase + kRows - 1, kStride) - kFirst + 1;
+  constexpr int kOutputColumns = floor_quotient(kPhase + kColumns - 1, kStride) - kFirst + 1;
+  const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
+  T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input) + tile.plane * plane;
+  const bool flat = p.axis[0].input == 1 && p.axis[0].output == 1;
+  for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
+    Int rest = item;
+    const Int x = take(rest, p.tiling.items_x) * kColumns;
+    const Int y = tile.y0 + take(rest, p.tiling.items_y) * kRows;
+    const Int z = p.axis[0].input == 1 ? 0 : tile.z0 + take(rest, p.tiling.items_z);
+    if (y >= tile.y1 || z >= tile.z1 || rest >= tile.planes) continue;
+    const Reach<Int> depth = flat ? Reach<Int>{0, 0} : cover_of(p.axis[0], z);
+    const Int first_row = p.axis[1].by_stride.quotient(y + p.axis[1].pad_begin) + kFirst;
+    const Int first_column = p.axis[2].by_stride.quotient(x + p.axis[2].pad_begin) + kFirst;
+    const Int corner = z * slice + y * width + x;
+    Gathered<T, kGather> value[kRows][kColumns];
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+      for (int i = 0; i < kColumns; ++i) value[j][i] = nothing_gathered<T, kGather>();
+    }
+    for (Int oz = depth.first; oz <= depth.last; ++oz) {
+      if (!flat && tap_of(p.axis[0], oz, z) < 0) continue;
+#pragma unroll
+      for (int r = 0; r < kOutputRows; ++r) {
+        const Int oy = first_row + r;
+        if (oy < from.y0 || oy >= from.y1) continue;
+        const Int row = from.row_at(rest, oz, oy) + first_column;
+#pragma unroll
+        for (int c = 0; c < kOutputColumns; ++c) {
+          if (static_cast<unsigned>(first_column + c) >= static_cast<unsigned>(from.width)) continue;
+          Gathered<T, kGather> share;
+          Int relative = 0;
+          if constexpr (kGather == Gather::selected) {
+            share = widen(from.values[row + c]);
+          } else {
+            share = from.values[row + c];
+          }
+          if constexpr (kGather != Gather::average) relative = from.positions[row + c] - corner;
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+#pragma unroll
+            for (int i = 0; i < kColumns; ++i) {
+              const int ty = kPhase + j - (kFirst + r) * kStride, tx = kPhase + i - (kFirst + c) * kStride;
+              if (ty >= 0 && ty < kKernel && tx >= 0 && tx < kKernel) {
+                if constexpr (kGather == Gather::average) {
+                  value[j][i] += share;
+                } else if constexpr (kGather == Gather::selected) {
+                  if (relative == j * width + i) value[j][i] += share;
+                } else {
+                  if (relative == j * width + i) value[j][i] = share;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+    T* to = result + rest * plane + corner;
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      if (y + j >= tile.y1) break;
+      if (kColumns > 1 && p.paired_columns) {
+        Vector<T, kColumns> pair;
+#pragma unroll
+        for (int i = 0; i < kColumns; ++i) pair.lane[i] = gathered<T, kGather>(p, value[j][i]);
+        store(to + j * width, pair);
+        continue;
+      }
+#pragma unroll
+      for (int i = 0; i < kColumns; ++i) {
+        if (x + i < width) to[j * width + i] = gathered<T, kGather>(p, value[j][i]);
+      }
+    }
+  }
+}
+
+}  // namespace cenote::gpu

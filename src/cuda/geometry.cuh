@@ -1,0 +1,256 @@
+// geometry/axis.hpp for the device: the same windows and covers in the narrowest integers that hold them, divisions by
+// multiplication. Int is std::int32_t wherever one plane fits in 31 bits, std::int64_t otherwise. Tested equal to axis.hpp.
+#pragma once
+
+#include "cuda/numbers.cuh"
+#include "geometry/problem.hpp"
+
+namespace cenote::gpu {
+
+template <class Int>
+struct DeviceAxis {
+  Int input, output, kernel, stride, dilation, pad_begin, pad_end;
+  WindowRule rule;
+  Divisor<Int> by_input, by_output, by_stride, by_dilation;
+
+  DeviceAxis() = default;
+  explicit DeviceAxis(const Axis& axis)
+      : input(static_cast<Int>(axis.input)),
+        output(static_cast<Int>(axis.output)),
+        kernel(static_cast<Int>(axis.kernel)),
+        stride(static_cast<Int>(axis.stride)),
+        dilation(static_cast<Int>(axis.dilation)),
+        pad_begin(static_cast<Int>(axis.pad_begin)),
+        pad_end(static_cast<Int>(axis.pad_end)),
+        rule(axis.rule),
+        by_input(larger(axis.input, 1)),
+        by_output(larger(axis.output, 1)),
+        by_stride(axis.stride),
+        by_dilation(axis.dilation) {}
+};
+
+/// One window along one axis: tap t is at start + t * dilation; those in [low, high) lie inside the input.
+template <class Int>
+struct Taps {
+  Int start, low, high, whole, padded;
+  CENOTE_HOST_DEVICE Int count() const { return high - low; }
+};
+
+template <class Int>
+CENOTE_HOST_DEVICE Int least(Int a, Int b) {
+  return a < b ? a : b;
+}
+template <class Int>
+CENOTE_HOST_DEVICE Int most(Int a, Int b) {
+  return a > b ? a : b;
+}
+
+template <class Int>
+CENOTE_HOST_DEVICE Int ceil_quotient(Int n, const Divisor<Int>& by) {
+  return by.quotient(n + by.value - 1);
+}
+
+template <class Int>
+CENOTE_HOST_DEVICE Int adaptive_first(const DeviceAxis<Int>& axis, Int o) {
+  return axis.by_output.quotient(o * axis.input);
+}
+template <class Int>
+CENOTE_HOST_DEVICE Int adaptive_last(const DeviceAxis<Int>& axis, Int o) {
+  return 1 + axis.by_output.quotient((o + 1) * axis.input - 1);
+}
+
+template <class Int>
+CENOTE_HOST_DEVICE Taps<Int> taps_at(const DeviceAxis<Int>& axis, Int start) {
+  Taps<Int> taps;
+  taps.start = start;
+  taps.whole = axis.kernel;
+  if (axis.dilation == 1) {
+    taps.low = start < 0 ? least<Int>(-start, axis.kernel) : 0;
+    taps.high = most<Int>(taps.low, least<Int>(axis.kernel, axis.input - start));
+    taps.padded = least<Int>(axis.kernel, axis.input + axis.pad_end - start);
+  } else {
+    taps.low = start < 0 ? least<Int>(ceil_quotient<Int>(-start, axis.by_dilation), axis.kernel) : 0;
+    const Int high = start >= axis.input ? 0 : least<Int>(axis.kernel, ceil_quotient<Int>(axis.input - start, axis.by_dilation));
+    taps.high = most<Int>(taps.low, high);
+    const Int room = axis.input + axis.pad_end - start;
+    taps.padded = room <= 0 ? 0 : least<Int>(axis.kernel, ceil_quotient<Int>(room, axis.by_dilation));
+  }
+  return taps;
+}
+
+/// Not for fractional axes.
+template <class Int>
+CENOTE_HOST_DEVICE Taps<Int> taps_of(const DeviceAxis<Int>& axis, Int o) {
+  if (axis.rule == WindowRule::adaptive) {
+    const Int start = adaptive_first(axis, o);
+    const Int whole = adaptive_last(axis, o) - start;
+    return {start, 0, whole, whole, whole};
+  }
+  return taps_at<Int>(axis, o * axis.stride - axis.pad_begin);
+}
+
+/// The outputs [first, last] that may see input i; tap_of says with which tap, or -1.
+template <class Int>
+struct Reach {
+  Int first, last;
+};
+
+template <class Int>
+CENOTE_HOST_DEVICE Reach<Int> cover_of(const DeviceAxis<Int>& axis, Int i) {
+  if (axis.rule == WindowRule::adaptive) {
+    Int first = axis.by_input.quotient(i * axis.output);
+    while (first > 0 && adaptive_last<Int>(axis, first - 1) > i) --first;
+    Int last = first;
+    while (last + 1 < axis.output && adaptive_first<Int>(axis, last + 1) <= i) ++last;
+    return {first, last};
+  }
+  const Int shifted = i + axis.pad_begin;
+  const Int reach = (axis.kernel - 1) * axis.dilation;
+  const Int first = shifted > reach ? ceil_quotient<Int>(shifted - reach, axis.by_stride) : 0;
+  return {first, least<Int>(axis.output - 1, axis.by_stride.quotient(shifted))};
+}
+
+template <class Int>
+CENOTE_HOST_DEVICE Int tap_of(const DeviceAxis<Int>& axis, Int o, Int i) {
+  if (axis.rule == WindowRule::adaptive) return i - adaptive_first(axis, o);
+  const Int distance = i + axis.pad_begin - o * axis.stride;
+  if (axis.dilation == 1) return distance;
+  const Int tap = axis.by_dilation.quotient(distance);
+  return tap * axis.dilation == distance ? tap : Int{-1};
+}
+
+/// Where the window of output o starts for one random sample. fractional_starts in geometry/problem.hpp, one entry of it.
+template <class Real, class Int>
+CENOTE_HOST_DEVICE Int fractional_start(const DeviceAxis<Int>& axis, Int o, Real sample) {
+  const Int last = axis.input - axis.kernel;
+  if (o + 1 >= axis.output) return last;
+  const Real alpha = static_cast<Real>(last) / static_cast<Real>(axis.output - 1);
+  const Int start = static_cast<Int>((static_cast<Real>(o) + sample) * alpha) - static_cast<Int>(sample * alpha);
+  return least<Int>(start, last);
+}
+
+/// Element strides. n and c may need 64 bits in any tensor; the others only where Int has them.
+template <class Int>
+struct Steps {
+  std::int64_t n, c;
+  Int d, h, w;
+
+  Steps() = default;
+  explicit Steps(const Layout& layout)
+      : n(layout.n), c(layout.c), d(static_cast<Int>(layout.d)), h(static_cast<Int>(layout.h)), w(static_cast<Int>(layout.w)) {}
+  CENOTE_HOST_DEVICE Int at(Int z, Int y, Int x) const { return z * d + y * h + x * w; }
+};
+
+/// What one thread works on.
+template <class Int>
+struct Place {
+  std::int64_t n, c;
+  Int z, y, x;
+};
+
+/// The grid of threads: which size varies fastest follows the layout, so that neighbouring threads touch neighbouring memory.
+template <class Int>
+struct Grid {
+  Int threads;
+  bool channels_fastest;
+  bool flat, single;  // depth 1; batch 1: divisions that need not be made
+  Divisor<Int> channel_groups, depth, height, width;
+  std::int32_t lanes;  // channels in a group
+
+  CENOTE_HOST_DEVICE Place<Int> place(Int thread) const {
+    Int rest = thread, group = 0;
+    Place<Int> at;
+    if (channels_fastest) group = take(rest, channel_groups);
+    at.x = take(rest, width);
+    at.y = take(rest, height);
+    at.z = flat ? Int{0} : take(rest, depth);
+    if (!channels_fastest) {
+      group = single ? rest : take(rest, channel_groups);
+      if (single) rest = 0;
+    }
+    at.c = static_cast<std::int64_t>(group) * lanes;
+    at.n = rest;
+    return at;
+  }
+};
+
+/// How the results of dense planar tensors are cut into blocks that keep their source in shared memory: ranges of rows, ranges of
+/// slices, or several whole planes.
+template <class Int>
+struct Tiling {
+  Int planes, slices, rows;             // results in a tile
+  Divisor<Int> tiles_y, tiles_z;        // tiles in a plane
+  Divisor<Int> items_x, items_y, items_z;  // work items in a tile along each axis
+  Int items;                            // work items in a tile
+  Divisor<Int> source_y, source_z;      // gathers: rows and slices of outputs kept for a tile
+  Int total_planes;
+  Int pitch;                            // bytes between the source's slices in shared memory, where they are apart
+  Int codes_at;                         // bytes before the second array in shared memory
+};
+
+/// The plan's half of a launch; the other half is the pointers of one run.
+template <class Int>
+struct Params {
+  DeviceAxis<Int> axis[3];
+  Grid<Int> grid;
+  Steps<Int> input, output, indices, grad_output, grad_input;
+  std::int64_t samples_n, samples_c, samples_axis;
+  double norm_type;
+  std::int64_t divisor_override;
+  DType index_dtype;
+  IndexKind index_kind;
+  std::int32_t dims;
+  bool average, count_include_pad, absolute;
+  bool uniform_divisor;  // every window has the same one:
+  bool exact_reciprocal;  // a power of two, so that multiplying by its reciprocal rounds nothing
+  float divisor_f32, reciprocal_f32;
+  double divisor_f64, reciprocal_f64;
+  bool paired_columns;   // a cell's row of grad_input is aligned: one store
+  Int range;             // elements of a plane in one block's table: scatters
+  Int ranges;
+  Divisor<Int> small_plane;  // elements of the small side of a plane
+  Tiling<Int> tiling;
+};
+
+struct Pointers {
+  const void* input;
+  void* output;
+  void* indices;
+  const void* saved_indices;
+  const void* random_samples;
+  const void* grad_output;
+  void* grad_input;
+  unsigned* fault;      // mapped host memory: what a later call reports
+  unsigned* irregular;  // device memory: unpooling met an index that its window does not explain
+};
+
+template <class Real, class Int>
+CENOTE_HOST_DEVICE Real uniform_divisor_of(const Params<Int>& p) {
+  if constexpr (sizeof(Real) == 4) {
+    return p.divisor_f32;
+  } else {
+    return p.divisor_f64;
+  }
+}
+template <class Real, class Int>
+CENOTE_HOST_DEVICE Real reciprocal_of(const Params<Int>& p) {
+  if constexpr (sizeof(Real) == 4) {
+    return p.reciprocal_f32;
+  } else {
+    return p.reciprocal_f64;
+  }
+}
+
+enum : unsigned { kFaultIndex = 1, kFaultSample = 2 };
+
+__device__ inline void report(unsigned* fault, unsigned what) { *static_cast<volatile unsigned*>(fault) = what; }
+
+template <class Int>
+CENOTE_HOST_DEVICE std::int64_t divisor_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+  if (!p.average) return 1;
+  if (p.divisor_override != 0) return p.divisor_override;
+  if (p.count_include_pad) return static_cast<std::int64_t>(d.padded) * h.padded * w.padded;
+  return static_cast<std::int64_t>(d.count()) * h.count() * w.count();
+}
+
+}  // namespace cenote::gpu

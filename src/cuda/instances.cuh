@@ -1,0 +1,193 @@
+// Which instances of the device templates one element type has.
+#pragma once
+
+#include "cuda/kernels.hpp"
+#include "cuda/scatter.cuh"
+
+namespace cenote::gpu {
+
+template <class Parameters>
+Function function(void (*entry)(Parameters, Pointers), int rows = 1, int columns = 1) {
+  return {reinterpret_cast<const void*>(entry), rows, columns};
+}
+
+template <class T>
+struct Instances {
+  static constexpr int kLanes = 16 / static_cast<int>(sizeof(T));
+  static constexpr bool kFloating = Number<T>::floating;
+  /// Integers and f64 are rare enough to be served by the general kernels alone.
+  static constexpr bool kTuned = kFloating && sizeof(T) <= 4;
+  static constexpr bool kBytes = sizeof(T) == 1;
+
+  template <Fold kFold, bool kIndices>
+  static Function windows_of(bool vector, bool wide) {
+    if (wide) return function(&fold_windows<T, 1, kFold, kIndices, std::int64_t>);
+    if (vector) return function(&fold_windows<T, kLanes, kFold, kIndices, std::int32_t>);
+    return function(&fold_windows<T, 1, kFold, kIndices, std::int32_t>);
+  }
+  static Function windows(bool vector, Fold fold, bool indices, bool wide) {
+    switch (fold) {
+      case Fold::max: return indices ? windows_of<Fold::max, true>(vector, wide) : windows_of<Fold::max, false>(vector, wide);
+      case Fold::min: return indices ? windows_of<Fold::min, true>(vector, wide) : windows_of<Fold::min, false>(vector, wide);
+      case Fold::sum: return windows_of<Fold::sum, false>(vector, wide);
+      default:
+        if constexpr (kFloating) {
+          if (vector) return {};
+          if (fold == Fold::power && wide) return function(&fold_windows<T, 1, Fold::power, false, std::int64_t>);
+          if (fold == Fold::power) return function(&fold_windows<T, 1, Fold::power, false, std::int32_t>);
+          if (!wide) return function(&fold_windows<T, 1, Fold::square, false, std::int32_t>);
+        }
+        return {};
+    }
+  }
+
+  template <Fold kFold, bool kIndices, int kLanesUsed>
+  static Function strips_of(int kernel, int stride) {
+    constexpr int kTall = kLanesUsed == 8 ? 2 : 4;
+    if (kernel == 2 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 2, 2, 2, 2>, 2);
+    if (kernel == 3 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 2, 2>, 2);
+    if (kernel == 3 && stride == 1) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 1, kTall>, kTall);
+    return {};
+  }
+  template <Fold kFold, bool kIndices>
+  static Function strips_of(bool vector, int kernel, int stride) {
+    return vector ? strips_of<kFold, kIndices, kLanes>(kernel, stride) : strips_of<kFold, kIndices, 1>(kernel, stride);
+  }
+  static Function strips(bool vector, Fold fold, bool indices, int kernel, int stride) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) {
+        return indices ? strips_of<Fold::max, true>(vector, kernel, stride) : strips_of<Fold::max, false>(vector, kernel, stride);
+      }
+      if (fold == Fold::sum) return strips_of<Fold::sum, false>(vector, kernel, stride);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function tiles_of(int kernel, int stride) {
+    if (kernel == 2 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 2, 2, 2>, 2);
+    if constexpr (kFold != Fold::square) {
+      if (kernel == 3 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 2, 4>, 4);
+      if (kernel == 3 && stride == 1) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 1, 4>, 4);
+    }
+    return {};
+  }
+  static Function tiles(Fold fold, bool indices, int kernel, int stride) {
+    if constexpr (kTuned || kBytes) {
+      if (fold == Fold::max) return indices ? tiles_of<Fold::max, true>(kernel, stride) : tiles_of<Fold::max, false>(kernel, stride);
+    }
+    if constexpr (kTuned) {
+      if (fold == Fold::sum) return tiles_of<Fold::sum, false>(kernel, stride);
+      if (fold == Fold::square) return tiles_of<Fold::square, false>(kernel, stride);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function staged_of(int group) {
+    if (group == 1) return function(&fold_staged_windows<T, kFold, kIndices, 1>);
+    return group == 8 ? function(&fold_staged_windows<T, kFold, kIndices, 8>) : function(&fold_staged_windows<T, kFold, kIndices, 32>);
+  }
+  static Function staged(Fold fold, bool indices, int group) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? staged_of<Fold::max, true>(group) : staged_of<Fold::max, false>(group);
+      if (fold == Fold::sum) return staged_of<Fold::sum, false>(group);
+    }
+    return {};
+  }
+
+  template <Gather kGather>
+  static Function gather_tiles_of(int rows) {
+    return rows == 4 ? function(&gpu::gather_tiles<T, kGather, 4>, 4) : function(&gpu::gather_tiles<T, kGather, 1>);
+  }
+  static Function tile_gathers(Gather gather, int rows) {
+    if constexpr (kTuned) {
+      if (gather == Gather::selected) return gather_tiles_of<Gather::selected>(rows);
+      if (gather == Gather::average) return gather_tiles_of<Gather::average>(rows);
+      return gather_tiles_of<Gather::last>(rows);
+    }
+    return {};
+  }
+  template <Gather kGather>
+  static Function tile_cells_of(int kernel, int stride, int phase) {
+    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_tile_cells<T, kGather, 2, 2, 0, 2, 2>, 2, 2);
+    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 0, 4, 2>, 4, 2);
+    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 1, 4, 2>, 4, 2);
+    if (kernel == 3 && stride == 1) return function(&gpu::gather_tile_cells<T, kGather, 3, 1, 0, 4, 1>, 4, 1);
+    return {};
+  }
+  static Function tile_cells(Gather gather, int kernel, int stride, int phase) {
+    if constexpr (kTuned) {
+      if (gather == Gather::selected) return tile_cells_of<Gather::selected>(kernel, stride, phase);
+      if (gather == Gather::average) return tile_cells_of<Gather::average>(kernel, stride, phase);
+      return tile_cells_of<Gather::last>(kernel, stride, phase);
+    }
+    return {};
+  }
+
+  template <Share kShare>
+  static Function gather_of(bool vector, bool wide) {
+    if (wide) return function(&gather_windows<T, 1, kShare, std::int64_t>);
+    if (vector) return function(&gather_windows<T, kLanes, kShare, std::int32_t>);
+    return function(&gather_windows<T, 1, kShare, std::int32_t>);
+  }
+  static Function gather(bool vector, Share share, bool wide) {
+    if (share == Share::index) return gather_of<Share::index>(vector, wide);
+    if (share == Share::sum) return gather_of<Share::sum>(vector, wide);
+    if constexpr (kFloating) {
+      if (vector) return {};
+      if (share == Share::power) {
+        return wide ? function(&gather_windows<T, 1, Share::power, std::int64_t>)
+                    : function(&gather_windows<T, 1, Share::power, std::int32_t>);
+      }
+      return wide ? function(&gather_windows<T, 1, Share::infinite, std::int64_t>)
+                  : function(&gather_windows<T, 1, Share::infinite, std::int32_t>);
+    }
+    return {};
+  }
+
+  template <Share kShare, bool kTaps, int kLanesUsed>
+  static Function cells_of(int kernel, int stride, int phase) {
+    constexpr int kTall = kLanesUsed == 1 ? 4 : 2;
+    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 2, 2, 0, 2, 2>, 2, 2);
+    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 0, 2, 2>, 2, 2);
+    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 1, 2, 2>, 2, 2);
+    if (kernel == 3 && stride == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 1, 0, kTall, 1>, kTall, 1);
+    return {};
+  }
+  template <Share kShare, bool kTaps>
+  static Function cells_of(bool vector, int kernel, int stride, int phase) {
+    return vector ? cells_of<kShare, kTaps, kLanes>(kernel, stride, phase) : cells_of<kShare, kTaps, 1>(kernel, stride, phase);
+  }
+  static Function cells(bool vector, Share share, bool taps, int kernel, int stride, int phase) {
+    if constexpr (kTuned) {
+      if (share == Share::index) {
+        return taps ? cells_of<Share::index, true>(vector, kernel, stride, phase) : cells_of<Share::index, false>(vector, kernel, stride, phase);
+      }
+      if (share == Share::sum) return cells_of<Share::sum, false>(vector, kernel, stride, phase);
+    }
+    return {};
+  }
+
+  static Function unpool_in_windows(bool vector) {
+    return vector ? function(&unpool_windows<T, kLanes>) : function(&unpool_windows<T, 1>);
+  }
+  static Function unpool_anywhere(bool wide) {
+    return wide ? function(&unpool_ranges<T, std::int64_t>) : function(&unpool_ranges<T, std::int32_t>);
+  }
+  static Function take(bool wide) {
+    return wide ? function(&take_at_indices<T, std::int64_t>) : function(&take_at_indices<T, std::int32_t>);
+  }
+  static Function take_dense() { return function(&gpu::take_from_planes<T>); }
+  static Function ordered(bool wide) {
+    if constexpr (kFloating) {
+      return wide ? function(&add_in_order<T, std::int64_t>) : function(&add_in_order<T, std::int32_t>);
+    }
+    return {};
+  }
+
+  static constexpr Kernels table{kLanes, windows,      strips,     tiles,             staged,         gather,
+                                 cells,  tile_gathers, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
+};
+
+}  // namespace cenote::gpu

@@ -1,0 +1,50 @@
+// The device functions that exist, by element type: one translation unit each, found through a table, so that only backend.cu
+// knows when to use which.
+#pragma once
+
+#include "cuda/gather_tiles.cuh"
+
+namespace cenote::gpu {
+
+/// A __global__ function and how much of the result one of its threads makes; null where there is none.
+struct Function {
+  const void* entry = nullptr;
+  int rows = 1;     // outputs (or elements) below each other
+  int columns = 1;  // and beside each other
+};
+
+struct Kernels {
+  int lanes;  // channels in 16 bytes
+  /// Any windows. `wide`: 64-bit positions, single channels only.
+  Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
+  /// Square windows of `kernel` taps, no dilation.
+  Function (*fold_strips)(bool vector, Fold fold, bool indices, int kernel, int stride);
+  /// The same from shared memory, dense planar tensors.
+  Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
+  /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
+  Function (*fold_staged)(Fold fold, bool indices, int group);
+  Function (*gather_windows)(bool vector, Share share, bool wide);
+  /// `taps`: indices of kind window.
+  Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
+  /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
+  Function (*gather_tiles)(Gather gather, int rows);
+  Function (*gather_tile_cells)(Gather gather, int kernel, int stride, int phase);
+  Function (*unpool_windows)(bool vector);
+  Function (*unpool_ranges)(bool wide);
+  Function (*take_at_indices)(bool wide);
+  /// The same for dense tensors and flat indices.
+  Function (*take_from_planes)();
+  Function (*add_in_order)(bool wide);
+};
+
+const Kernels& kernels_f32();
+const Kernels& kernels_f64();
+const Kernels& kernels_f16();
+const Kernels& kernels_bf16();
+const Kernels& kernels_i8();
+const Kernels& kernels_u8();
+const Kernels& kernels_i16();
+const Kernels& kernels_i32();
+const Kernels& kernels_i64();
+
+}  // namespace cenote::gpu

@@ -1,0 +1,7 @@
+#include "cuda/instances.cuh"
+
+namespace cenote::gpu {
+
+const Kernels& kernels_f64() { return Instances<double>::table; }
+
+}  // namespace cenote::gpu

@@ -1,0 +1,46 @@
+// From a Problem to launches: parameters in the narrowest integers that hold them, grids, alignment.
+#pragma once
+
+#include "cuda/kernels.hpp"
+#include "plan/kernel.hpp"
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+namespace cenote::gpu {
+
+/// One kernel with its parameters, ready but for the pointers of a run.
+struct Launch {
+  const void* entry = nullptr;
+  bool wide = false;             // 64-bit positions
+  Params<std::int32_t> narrow{};
+  Params<std::int64_t> broad{};
+  int lanes = 1;                 // channels at once: needs aligned pointers
+  int paired = 1;                // columns stored at once where grad_input is aligned to that many elements
+  std::int64_t batch_per_launch = 1;   // the batch is cut where 31 bits cannot count the threads
+  std::int64_t threads_per_entry = 1;  // of one batch entry
+  int threads_per_result = 1;          // groups of threads share one
+  int block = kBlock;
+  std::size_t shared_bytes = 0;
+  bool blocks_not_threads = false;  // threads_per_entry counts blocks
+  std::int64_t tiles = 0;           // blocks of a launch that takes the whole batch at once; 0: others
+};
+
+/// Whether positions inside one batch entry, window arithmetic and codes fit in 31 bits.
+bool fits_in_31_bits(const Problem& p);
+/// Whether every window along an axis holds an element.
+bool has_no_empty_window(const Axis& axis);
+/// Whether channels lie next to each other, so that neighbouring threads should take neighbouring channels.
+bool is_channels_fastest(const Layout& layout, const Problem& p, std::int64_t width);
+/// Whether groups of `lanes` channels of these tensors are always aligned alike.
+bool has_channel_vectors(const Layout& layout, int lanes);
+
+/// Fills the parameters both widths share. `large`: threads run over the large side of the pool, else over the small one.
+Launch make_launch(const Problem& p, const Function& function, bool wide, bool large, bool channels_fastest, int lanes);
+/// Blocks that own `range` elements of a plane each.
+void cut_planes(Launch& launch, const Problem& p, std::int64_t range, int block, std::size_t bytes_per_element);
+
+cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, cudaStream_t stream) noexcept;
+
+}  // namespace cenote::gpu

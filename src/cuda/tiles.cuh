@@ -1,0 +1,310 @@
+// Pools of dense planar tensors through shared memory. A block copies the source of one tile of results there, 16 bytes at a time
+// and without caring where rows begin, then folds from there: every byte is read from memory about once, whatever the width.
+#pragma once
+
+#include "cuda/backward.cuh"
+
+#include <cuda_pipeline.h>
+
+namespace cenote::gpu {
+
+/// The rows and slices of the source that one tile needs.
+struct Extent {
+  std::int32_t z0, z1, y0, y1;
+};
+
+/// The source of a tile in shared memory.
+template <class T>
+struct Staged {
+  char* memory;
+  Extent extent;
+  std::int32_t width, slice, plane;  // elements
+  std::int32_t pitch;                // bytes between slices that are apart
+  std::int32_t phase, phase_step;    // where in its 16 bytes the first slice begins, and how far that moves from slice to slice
+  bool joined;                       // whole slices follow each other without a gap
+
+  /// The first staged row of slice z of the tile's p-th plane.
+  __device__ const T* slice_at(std::int32_t p, std::int32_t z) const {
+    if (joined) return reinterpret_cast<const T*>(memory + phase) + p * plane + (z - extent.z0) * slice;
+    const std::int32_t i = z - extent.z0;
+    return reinterpret_cast<const T*>(memory + i * pitch + ((phase + i * phase_step) & 15));
+  }
+};
+
+template <class T>
+__device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(from), end = reinterpret_cast<std::uintptr_t>(from + count);
+  const std::uintptr_t first = (begin + 15) & ~std::uintptr_t{15}, last = end & ~std::uintptr_t{15};
+  const std::uintptr_t base = begin & ~std::uintptr_t{15};
+  auto copy = [&](std::uintptr_t from_here, std::uintptr_t to_there) {  // single elements
+    const auto at = from_here + threadIdx.x * sizeof(T);
+    if (at < to_there) *reinterpret_cast<T*>(to + (at - base)) = *reinterpret_cast<const T*>(at);
+  };
+  if (first >= last) {
+    copy(begin, end);
+    return;
+  }
+  for (std::uintptr_t at = first + threadIdx.x * 16; at < last; at += kBlock * 16) {
+    __pipeline_memcpy_async(to + (at - base), reinterpret_cast<const void*>(at), 16);
+  }
+  copy(begin, first);
+  copy(last, end);
+}
+
+/// Copies planes [plane, plane + planes) of a dense tensor, as far as the extent goes. Ends with a barrier.
+template <class T>
+__device__ inline Staged<T> stage(char* memory, const T* source, const Extent& extent, std::int64_t plane, std::int32_t planes,
+                                  std::int32_t depth, std::int32_t height, std::int32_t width, std::int32_t pitch) {
+  Staged<T> staged;
+  staged.memory = memory;
+  staged.extent = extent;
+  staged.width = width;
+  staged.slice = height * width;
+  staged.plane = depth * staged.slice;
+  staged.pitch = pitch;
+  const T* first = source + plane * staged.plane + extent.z0 * staged.slice + extent.y0 * width;
+  staged.phase = static_cast<std::int32_t>(reinterpret_cast<std::uintptr_t>(first) & 15);
+  staged.phase_step = static_cast<std::int32_t>((staged.slice * sizeof(T)) & 15);
+  staged.joined = extent.y1 - extent.y0 == height || (extent.z1 - extent.z0 == 1 && planes == 1);
+  if (staged.joined) {
+    stage_run(memory, first, (planes - 1) * staged.plane + (extent.z1 - extent.z0 - 1) * staged.slice + (extent.y1 - extent.y0) * width);
+  } else {
+    for (std::int32_t i = 0; i < extent.z1 - extent.z0; ++i) {
+      stage_run(memory + i * pitch, first + i * staged.slice, (extent.y1 - extent.y0) * width);
+    }
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  return staged;
+}
+
+/// What the windows of outputs [first, last] reach.
+__device__ inline void reach_of_windows(const DeviceAxis<std::int32_t>& axis, std::int32_t first, std::int32_t last, std::int32_t& begin,
+                                        std::int32_t& end) {
+  const Taps<std::int32_t> low = taps_of(axis, first), high = taps_of(axis, last);
+  begin = most(low.start, 0);
+  end = least(high.start + (high.whole - 1) * axis.dilation + 1, axis.input);
+  if (end < begin) end = begin;
+}
+
+/// Which results a block makes.
+struct Tile {
+  std::int64_t plane;
+  std::int32_t planes, z0, z1, y0, y1;
+};
+
+__device__ inline Tile tile_of(const Tiling<std::int32_t>& tiling, std::int32_t depth, std::int32_t height) {
+  std::int32_t rest = static_cast<std::int32_t>(blockIdx.x);
+  Tile tile;
+  tile.y0 = take(rest, tiling.tiles_y) * tiling.rows;
+  tile.z0 = take(rest, tiling.tiles_z) * tiling.slices;
+  tile.plane = static_cast<std::int64_t>(rest) * tiling.planes;
+  tile.planes = static_cast<std::int32_t>(least<std::int64_t>(tiling.planes, tiling.total_planes - tile.plane));
+  tile.z1 = least(tile.z0 + tiling.slices, depth);
+  tile.y1 = least(tile.y0 + tiling.rows, height);
+  return tile;
+}
+
+/// The forward's source: everything the tile's windows reach.
+template <class T>
+__device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile, char* memory) {
+  Extent extent{0, p.axis[0].input, 0, p.axis[1].input};
+  if (p.tiling.tiles_z.value > 1) reach_of_windows(p.axis[0], tile.z0, tile.z1 - 1, extent.z0, extent.z1);
+  if (p.tiling.tiles_y.value > 1) reach_of_windows(p.axis[1], tile.y0, tile.y1 - 1, extent.y0, extent.y1);
+  return stage(memory, static_cast<const T*>(at.input), extent, tile.plane, tile.planes, p.axis[0].input, p.axis[1].input,
+               p.axis[2].input, p.tiling.pitch);
+}
+
+extern __shared__ __align__(16) char tile_memory[];
+
+/// fold_strips from shared memory. Square windows of kKernel taps, stride kStride along the height, any along the width.
+template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kRows>
+__global__ void __launch_bounds__(kBlock) fold_tiles(const __grid_constant__ Params<std::int32_t> p,
+                                                     const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  constexpr int kInputRows = (kRows - 1) * kStride + kKernel;
+  const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
+  const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
+  const Int height = p.axis[1].input, width = p.axis[2].input;
+  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width, out_plane = p.axis[0].output * out_slice;
+  T* output = static_cast<T*>(at.output) + tile.plane * out_plane;
+  const bool taps_wanted = p.index_kind == IndexKind::window;
+  for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
+    Int rest = item;
+    const Int x = take(rest, p.tiling.items_x);
+    const Int y = tile.y0 + take(rest, p.tiling.items_y) * kRows;
+    const Int z = tile.z0 + take(rest, p.tiling.items_z);
+    if (y >= tile.y1 || z >= tile.z1 || rest >= tile.planes) continue;
+    const Taps<Int> depth = taps_of(p.axis[0], z);
+    const Int top = y * kStride - p.axis[1].pad_begin, left = x * p.axis[2].stride - p.axis[2].pad_begin;
+    // The max family reads an element of the window again in place of one outside: it changes neither the value nor, being the
+    // same element, the index.
+    bool inside[kKernel];
+    Int column[kKernel];
+#pragma unroll
+    for (int tx = 0; tx < kKernel; ++tx) {
+      inside[tx] = static_cast<unsigned>(left + tx) < static_cast<unsigned>(width);
+      column[tx] = least(most(left + tx, 0), width - 1);
+    }
+    Folded<T, kFold> fold[kRows];
+    Int codes[kRows];
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      fold[j] = empty_fold<kFold, T>();
+      codes[j] = -1;
+    }
+    for (Int tz = depth.low; tz < depth.high; ++tz) {
+      const Int source_z = depth.start + tz * p.axis[0].dilation;
+      const T* slice = staged.slice_at(rest, source_z);
+      const bool first_slice = tz == depth.low;
+#pragma unroll
+      for (int r = 0; r < kInputRows; ++r) {
+        const Int source_y = least(most(top + r, staged.extent.y0), staged.extent.y1 - 1);
+        const T* row = slice + (source_y - staged.extent.y0) * width;
+        T value[kKernel];
+#pragma unroll
+        for (int tx = 0; tx < kKernel; ++tx) value[tx] = row[column[tx]];
+        if constexpr (is_extreme<kFold>) {
+          T best = value[0];
+          Int winner = column[0];
+#pragma unroll
+          for (int tx = 1; tx < kKernel; ++tx) {
+            if (beats<kFold>(value[tx], best)) {
+              best = value[tx];
+              winner = column[tx];
+            }
+          }
+          const Int position = (source_z * height + source_y) * width + winner;
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+            if (r - j * kStride >= 0 && r - j * kStride < kKernel && ((r == j * kStride && first_slice) || beats<kFold>(best, fold[j]))) {
+              fold[j] = best;
+              if constexpr (kIndices) codes[j] = position;
+            }
+          }
+        } else {
+          const bool row_inside = top + r == source_y;
+#pragma unroll
+          for (int tx = 0; tx < kKernel; ++tx) {
+            if (!row_inside || !inside[tx]) value[tx] = identity<kFold, T>();
+          }
+          Accumulator<T> sum = term<kFold>(value[0], p.norm_type);
+#pragma unroll
+          for (int tx = 1; tx < kKernel; ++tx) sum += term<kFold>(value[tx], p.norm_type);
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+            if (r - j * kStride >= 0 && r - j * kStride < kKernel) fold[j] += sum;
+          }
+        }
+      }
+    }
+    const Int place = rest * out_plane + z * out_slice + y * out_width + x;
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      if (y + j >= tile.y1) break;
+      std::int64_t counted = 1;
+      if constexpr (!is_extreme<kFold>) {
+        if (kFold != Fold::sum || !p.uniform_divisor) {
+          counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], y + j), taps_of(p.axis[2], x));
+        }
+      }
+      output[place + j * out_width] = finish<kFold, T>(p, fold[j], counted);
+      if constexpr (kIndices) {
+        Int code[1] = {codes[j]};
+        if (taps_wanted) {
+          Int place_z = codes[j];
+          const Int place_x = take(place_z, p.axis[2].by_input), place_y = take(place_z, p.axis[1].by_input);
+          const Int tz = p.axis[0].by_dilation.quotient(place_z - depth.start);
+          code[0] = (tz * kKernel + place_y - (top + j * kStride)) * kKernel + place_x - left;
+        }
+        store_codes(at.indices, p.index_dtype, tile.plane * out_plane + place + j * out_width, code);
+      }
+    }
+  }
+}
+
+/// Any windows from shared memory, kGroup threads to each.
+template <class T, Fold kFold, bool kIndices, int kGroup>
+__global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_constant__ Params<std::int32_t> p,
+                                                              const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
+  const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
+  const Int width = p.axis[2].input;
+  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width, out_plane = p.axis[0].output * out_slice;
+  const Int lane = static_cast<Int>(threadIdx.x) % kGroup;
+  // Every thread of a warp makes as many rounds: groups that ran out fold nothing, but take part in the exchange.
+  for (Int base = 0; base < p.tiling.items; base += kBlock / kGroup) {
+    const Int item = base + static_cast<Int>(threadIdx.x) / kGroup;
+    Int rest = item;
+    const Int x = take(rest, p.tiling.items_x);
+    const Int y = tile.y0 + take(rest, p.tiling.items_y);
+    const Int z = tile.z0 + take(rest, p.tiling.items_z);
+    const bool exists = item < p.tiling.items && y < tile.y1 && z < tile.z1 && rest < tile.planes;
+    Folded<T, kFold> fold = empty_fold<kFold, T>();
+    Int code = INT32_MAX;
+    Taps<Int> taps[3] = {};
+    Coding<Int> coding = {};
+    if (exists) {
+      taps[0] = taps_of(p.axis[0], z);
+      taps[1] = taps_of(p.axis[1], y);
+      taps[2] = taps_of(p.axis[2], x);
+      coding = coding_of(p, taps[0], taps[1], taps[2]);
+      const Int step = p.axis[2].dilation;
+      for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
+        const T* slice = staged.slice_at(rest, taps[0].start + tz * p.axis[0].dilation);
+        // Threads of a group take neighbouring taps of the window laid out row by row.
+        const Int row_taps = taps[2].count();
+        Int ty = taps[1].low, tx = taps[2].low + lane;
+        if (kGroup > 1) {
+          while (tx >= taps[2].high && ty < taps[1].high) tx -= row_taps, ++ty;
+        }
+        while (ty < taps[1].high) {
+          const T* row = slice + (taps[1].start + ty * p.axis[1].dilation - staged.extent.y0) * width + taps[2].start;
+          const Int row_code = coding.base + tz * coding.d + ty * coding.h;
+#pragma unroll 4
+          for (; tx < taps[2].high; tx += kGroup) {
+            T value = row[tx * step];
+            if constexpr (is_extreme<kFold>) {
+              if (p.absolute) value = magnitude(value);
+              if (beats<kFold>(value, fold)) {
+                fold = value;
+                code = row_code + tx * coding.w;
+              }
+            } else {
+              fold += term<kFold>(value, p.norm_type);
+            }
+          }
+          while (tx >= taps[2].high && ty < taps[1].high) tx -= row_taps, ++ty;
+        }
+      }
+    }
+#pragma unroll
+    for (int offset = kGroup / 2; offset > 0; offset /= 2) {
+      if constexpr (is_extreme<kFold>) {
+        const T other = __shfl_down_sync(0xffffffffU, fold, offset, kGroup);
+        const Int other_code = __shfl_down_sync(0xffffffffU, code, offset, kGroup);
+        const bool both_nan = is_nan(other) && is_nan(fold);
+        const bool equal = other == fold;
+        if (both_nan ? other_code > code : equal ? other_code < code : beats<kFold>(other, fold)) {
+          fold = other;
+          code = other_code;
+        }
+      } else {
+        fold += __shfl_down_sync(0xffffffffU, fold, offset, kGroup);
+      }
+    }
+    if (!exists || lane != 0) continue;
+    const std::int64_t place = tile.plane * out_plane + rest * out_plane + z * out_slice + y * out_width + x;
+    static_cast<T*>(at.output)[place] = finish<kFold, T>(p, fold, counted_taps<kFold>(p, taps[0], taps[1], taps[2]));
+    if constexpr (kIndices) {
+      const bool empty = taps[0].count() == 0 || taps[1].count() == 0 || taps[2].count() == 0;
+      const Int first = coding.base + taps[0].low * coding.d + taps[1].low * coding.h + taps[2].low * coding.w;
+      const Int stored[1] = {code != INT32_MAX ? code : empty ? -1 : first};
+      store_codes(at.indices, p.index_dtype, place, stored);
+    }
+  }
+}
+
+}  // namespace cenote::gpu

@@ -1,0 +1,20 @@
+// How dense planar problems are cut into tiles for shared memory.
+#pragma once
+
+#include "cuda/launch.hpp"
+
+namespace cenote::gpu {
+
+/// Whether the tensor is dense with the last axis fastest, for these sizes.
+bool is_dense(const Layout& layout, const Problem& p, bool large);
+
+/// A pool along one axis alone, written with rows of one element, so that tiles may cut it.
+Problem upright(const Problem& p);
+
+/// Cuts a forward's outputs so that the source of a tile fits. False: no tile does.
+bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group);
+
+/// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
+bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
+
+}  // namespace cenote::gpu
