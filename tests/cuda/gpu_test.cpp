@@ -1,0 +1,252 @@
+// cenote-gpu-test: everything that needs a GPU, and nothing else. CENOTE_TEST_SEED picks other problems, CENOTE_TEST_PROBLEMS how
+// many, CENOTE_GOLDEN_DIR another recording. A failure prints the problem's line.
+#include "cuda/elsewhere.hpp"
+#include "golden/judge.hpp"
+#include "problems/buffer.hpp"
+#include "problems/random.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace cenote::testing {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+Gpu& aligned() {
+  static Gpu gpu(Gpu::Alignment::vectors);
+  return gpu;
+}
+Gpu& misaligned() {
+  static Gpu gpu(Gpu::Alignment::elements);
+  return gpu;
+}
+
+bool is_max_family(const Problem& problem) { return has_indices(problem.spec.op); }
+
+/// Against the reference, aligned and not; the max family has the CPU's bits as well.
+std::vector<Setting> settings_for(const Problem& problem) {
+  std::vector<Setting> settings;
+  if (is_max_family(problem)) settings.push_back({});
+  settings.push_back({"", nullptr, &aligned()});
+  settings.push_back({"", nullptr, &misaligned()});
+  return settings;
+}
+
+void expect_right(const Problem& problem) {
+  EXPECT_EQ(check_problem(problem, settings_for(problem)), "") << "problem: " << to_string(problem);
+}
+void expect_right(const std::string& line) { expect_right(parse_problem(line)); }
+
+TEST(Gpu, GoldenRecording) {
+  const char* directory = std::getenv("CENOTE_GOLDEN_DIR");
+  int failures = 0;
+  for (const Case& recorded : read_recording(directory != nullptr ? directory : CENOTE_GOLDEN_DIR)) {
+    for (Gpu* gpu : {&aligned(), &misaligned()}) {
+      const std::string trouble = judge(recorded, {"", nullptr, gpu});
+      EXPECT_EQ(trouble, "") << "case " << recorded.id << ": " << to_string(recorded.problem);
+      failures += trouble.empty() ? 0 : 1;
+    }
+    if (failures > 40) return;
+  }
+}
+
+TEST(Gpu, SmallProblems) {
+  Random random(from_environment("CENOTE_TEST_SEED", 2026) * 1000 + 11);
+  for (std::uint64_t i = 0; i < from_environment("CENOTE_TEST_PROBLEMS", 1500); ++i) expect_right(draw_problem(random, Extent::small));
+}
+
+TEST(Gpu, LargeProblems) {
+  Random random(from_environment("CENOTE_TEST_SEED", 2026) * 1000 + 12);
+  for (std::uint64_t i = 0; i < from_environment("CENOTE_TEST_PROBLEMS", 1500) / 25; ++i) {
+    expect_right(draw_problem(random, Extent::large));
+  }
+}
+
+/// Every kernel the backend chooses from, at sizes that are no multiple of anything.
+const char* const kEveryKernel[] = {
+    "max2d f32 nchw n2c5 h31w33 k2", "max2d f32 nchw n2c5 h32w34 k2", "max2d f32 nhwc n2c8 h31w33 k2",
+    "max2d f32 nchw n2c5 h31w33 k3 s2 p1", "max2d f32 nchw n2c5 h32w34 k3 s2 p1", "max2d f32 nchw n2c5 h31w33 k3 s2",
+    "max2d f32 nchw n2c5 h32w34 k3 s2 ceil", "max2d f32 nhwc n2c8 h32w34 k3 s2 p1", "max2d f16 nhwc n2c16 h31w33 k3 s2",
+    "max2d f32 nchw n2c5 h31w33 k3 s1 p1 ties", "max2d bf16 nhwc n2c16 h31w33 k3 s1 p1 ties", "max2d f16 nchw n2c5 h31w34 k3 s1",
+    "max2d f32 nchw n2c5 h31w33 k3 s2 p1 nan", "max2d f32 nhwc n2c4 h31w33 k3 s1 p1 nan", "max2d f32 nchw n1c2 h20w20 k13 s1 p6 ties",
+    "max2d f32 nhwc n1c4 h20w20 k9 s1 p4 nan", "max2d f32 nchw n1c2 h70w90 k31 s1 p15", "max2d f32 nhwc n1c4 h50w60 k15 s1 p7 zeros",
+    "max2d f64 nchw n1c2 h30w33 k7 s1 p3", "max2d f16 nchw n1c2 h30w33 k7 s1 p3 ties", "max2d bf16 nchw n1c3 h30w33 k11x5 s1x2 p5x2",
+    "max2d u8 nchw n2c5 h31w33 k3 s2 p1", "max2d u8 nhwc n2c16 h31w33 k3 s2 p1", "max2d i8 nhwc n2c32 h31w33 k3 s1 p1",
+    "max2d i64 nhwc n2c4 h31w33 k3 s2 p1", "min2d f32 nchw n2c5 h31w33 k3 s2 p1 nan", "min2d bf16 nhwc n2c8 h31w33 k2 zeros",
+    "max3d f32 ncdhw n2c3 d7h15w17 k2", "max3d f32 ncdhw n2c3 d7h15w17 k3 s2 p1", "max3d f32 ndhwc n2c4 d7h15w17 k3 s2 p1",
+    "max3d f32 ncdhw n2c3 d7h15w17 k1x3x3 s1x2x2 p0x1x1", "max3d f16 ndhwc n2c8 d5h9w10 k2", "max1d f32 ncw n2c5 w1001 k4",
+    "max1d f32 ncw n2c5 w1000 k2", "max1d f16 ncw n2c5 w1003 k64 s1", "avg1d f32 ncw n2c5 w1003 k64 s1", "avg1d f32 ncw n2c5 w1003 k64 s1 p32 nopad",
+    "avg2d f32 nchw n2c5 h31w33 k3 s1 p1", "avg2d f16 nchw n2c5 h31w33 k3 s1 p1 nopad", "avg2d f32 nhwc n2c8 h31w33 k3 s1 p1",
+    "avg2d f32 nchw n2c5 h31w33 k2", "avg2d f16 nhwc n2c8 h32w34 k2", "avg2d f32 nchw n2c5 h56w56 k7", "avg2d f32 nhwc n2c8 h56w56 k7",
+    "avg2d f32 nchw n1c3 h60w61 k15 s1 p7", "avg2d f32 nhwc n1c8 h60w61 k15 s1 p7 nopad", "avg2d bf16 nchw n1c3 h40w41 k9 s1 p4 nopad",
+    "sum2d f32 nchw n2c5 h31w33 k3 s2 p1", "sum2d i32 nchw n2c5 h31w33 k3 s1 p1", "avg2d i64 nchw n2c5 h31w33 k3 s1 p1",
+    "avg3d f32 ncdhw n2c3 d8h14w16 k2", "avg3d f64 ndhwc n2c4 d8h14w16 k3 s2 p1", "aavg2d f32 nchw n3c7 h7w7 out1", "aavg2d f32 nhwc n3c8 h7w7 out1",
+    "aavg2d f16 nchw n3c7 h7w7 out1", "amax2d f32 nchw n3c7 h14w14 out1 ties", "amax2d f32 nhwc n3c8 h14w14 out1 nan",
+    "amax2d f32 nchw n3c7 h14w14 out1 zeros", "amax2d f32 nchw n2c5 h56w56 out7 ties", "amax2d f32 nhwc n2c8 h56w56 out7",
+    "aavg2d f32 nchw n2c5 h14w14 out5", "aavg2d f32 nhwc n2c8 h14w14 out5", "aavg2d f32 nchw n2c5 h60w60 out6", "amax2d bf16 nchw n2c5 h100w99 out3x2 nan",
+    "aavg3d f32 ncdhw n2c3 d8h9w10 out1", "lp2d f32 nchw n2c5 h30w32 k2 norm2", "lp2d f32 nhwc n2c8 h30w32 k3 s2 norm3",
+    "lp1d f16 ncw n2c5 w100 k3 s1 norm2", "fmax2d f32 nchw n2c5 h40w41 k2 out17x19", "fmax3d f16 ncdhw n2c3 d9h10w11 k2 out4x5x6",
+    "unpool2d f32 nchw n2c5 h18w24 k2", "unpool2d f32 nhwc n2c8 h18w24 k2", "unpool2d f32 nchw n2c5 h18w24 k3 s2", "unpool2d f16 nchw n1c2 h300w200 k2",
+    "unpool1d i32 ncw n2c3 w100 k2", "unpool3d f32 ncdhw n2c3 d4h5w6 k2", "max2d f32 nchw n2c5 h31w33 k3 s1 p1 d2", "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2",
+};
+
+TEST(Gpu, EveryKernel) {
+  for (const char* line : kEveryKernel) expect_right(line);
+}
+
+TEST(Gpu, SameBitsTwentyTimes) {
+  const std::vector<Setting> settings(20, Setting{"", nullptr, &aligned()});
+  for (const char* line : kEveryKernel) {
+    EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
+  }
+}
+
+/// A refused run touches nothing but its result, and says so afterwards, once.
+TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
+  for (const char* line : {"max2d f32 nchw n2c3 h12w12 k3 s2 p1", "max2d f32 nhwc n2c4 h12w12 k2", "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
+                           "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
+                           "unpool2d f32 nchw n2c3 h6w6 k2"}) {
+    const Problem problem = parse_problem(line);
+    const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+    Given<double> given = draw_given<double>(problem, pool);
+    const Expectation<double> expectation = expect_reference(problem, pool, given);
+    for (std::int64_t bad : {std::int64_t{-2}, std::int64_t{144000}, std::int64_t{1} << 40, INT64_MIN}) {
+      Integers flat = expectation.flat.empty() ? given.flat : expectation.flat;
+      flat[flat.size() / 2] = bad;
+      for (Gpu* gpu : {&aligned(), &misaligned()}) {
+        const Setting setting{"", nullptr, gpu};
+        const Outcome<double> outcome = run_backward(problem, given, IndexKind::flat64, flat, setting);
+        EXPECT_NE(outcome.trouble.find("index outside"), std::string::npos) << line << " index " << bad << ": " << outcome.trouble;
+        if (problem.spec.op == Op::max_unpool) {
+          Given<double> wrong = given;
+          wrong.flat = flat;
+          const Outcome<double> forward = run_forward(problem, wrong, IndexKind::flat64, setting);
+          EXPECT_NE(forward.trouble.find("index outside"), std::string::npos) << line << " index " << bad << ": " << forward.trouble;
+        }
+      }
+    }
+  }
+}
+
+TEST(Gpu, SamplesOutsideTheirRangeAreReported) {
+  const Problem problem = parse_problem("fmax2d f32 nchw n2c3 h12w12 k2 out5");
+  const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+  for (double bad : {1.0, -0.25, 1e30, -1e30, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Given<double> given = draw_given<double>(problem, pool);
+    given.samples[3] = bad;
+    const Outcome<double> outcome = run_forward(problem, given, IndexKind::flat64, {"", nullptr, &aligned()});
+    EXPECT_NE(outcome.trouble.find("random sample"), std::string::npos) << bad << ": " << outcome.trouble;
+  }
+}
+
+/// Indices no pool made: anywhere in the plane, many in one place.
+TEST(Gpu, UnpoolTakesTheLastOfManyAnywhere) {
+  for (const char* line : {"unpool2d f32 nchw n2c3 h10w11 k2", "unpool2d f32 nhwc n2c8 h10w11 k2", "unpool2d f16 nchw n1c2 h90w91 k2 s3"}) {
+    const Problem problem = parse_problem(line);
+    const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+    Given<double> given = draw_given<double>(problem, pool);
+    Random random(7);
+    for (std::int64_t& index : given.flat) index = random.between(0, pool.input_plane() - 1) / 3;
+    const std::vector<double> expected = reference::unpool(pool, given.input, given.flat);
+    for (Gpu* gpu : {&aligned(), &misaligned()}) {
+      const Outcome<double> outcome = run_forward(problem, given, IndexKind::flat64, {"", nullptr, gpu});
+      EXPECT_EQ(outcome.trouble, "") << line;
+      EXPECT_EQ(outcome.result, expected) << line;
+    }
+  }
+}
+
+/// One plan, its buffers on the device, and a stream.
+struct Prepared {
+  Plan plan;
+  DeviceArray input, output;
+  std::int64_t bytes;
+
+  Prepared(const TensorDesc& desc, const PoolSpec& spec, std::uint64_t seed)
+      : plan(Plan::make(Pass::forward, desc, spec)),
+        input(desc.numel() * 4),
+        output(plan.output().numel() * 4),
+        bytes(plan.output().numel() * 4) {
+    std::vector<float> values(static_cast<std::size_t>(desc.numel()));
+    Random random(seed);
+    for (float& value : values) value = static_cast<float>(random.uniform());
+    require(cudaMemcpy(input.as(), values.data(), values.size() * 4, cudaMemcpyHostToDevice), "sending");
+    clear();
+  }
+  void clear() { require(cudaMemset(output.as(), 0xa5, static_cast<std::size_t>(bytes)), "clearing"); }
+  std::vector<std::uint32_t> result() const {
+    std::vector<std::uint32_t> bits(static_cast<std::size_t>(bytes / 4));
+    require(cudaMemcpy(bits.data(), output.as(), static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost), "fetching");
+    return bits;
+  }
+};
+
+TEST(Gpu, RunsCanBeCapturedInAGraph) {
+  const TensorDesc desc = TensorDesc::contiguous(DType::f32, {4, 8, 57, 59}, cuda);
+  Prepared prepared(desc, to_spec(MaxPool<2>{.kernel_size = 3, .stride = 2, .padding = 1}), 1);
+  ASSERT_TRUE(prepared.plan.run({.input = prepared.input.as(), .output = prepared.output.as()}).ok());
+  const auto expected = prepared.result();
+  prepared.clear();
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  require(cudaStreamCreate(&stream), "creating a stream");
+  require(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capturing");
+  for (int i = 0; i < 20; ++i) {
+    const Status status = prepared.plan.run({.input = prepared.input.as(), .output = prepared.output.as(), .stream = stream});
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  require(cudaStreamEndCapture(stream, &graph), "ending the capture");
+  std::size_t nodes = 0;
+  require(cudaGraphGetNodes(graph, nullptr, &nodes), "counting");
+  EXPECT_EQ(nodes, 20U);
+  require(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
+  require(cudaGraphLaunch(exec, stream), "replaying");
+  require(cudaStreamSynchronize(stream), "waiting");
+  EXPECT_EQ(prepared.result(), expected);
+  require(cudaGraphExecDestroy(exec), "destroying");
+  require(cudaGraphDestroy(graph), "destroying");
+  require(cudaStreamDestroy(stream), "destroying");
+}
+
+TEST(Gpu, TwoStreamsAtOnce) {
+  const TensorDesc desc = TensorDesc::contiguous(DType::f32, {8, 16, 100, 101}, cuda);
+  const PoolSpec spec = to_spec(AvgPool<2>{.kernel_size = 3, .stride = 1, .padding = 1});
+  Prepared one(desc, spec, 1), two(desc, spec, 2);
+  for (Prepared* p : {&one, &two}) ASSERT_TRUE(one.plan.run({.input = p->input.as(), .output = p->output.as()}).ok());
+  const auto first = one.result(), second = two.result();
+  ASSERT_NE(first, second);
+  one.clear();
+  two.clear();
+  cudaStream_t streams[2];
+  for (cudaStream_t& stream : streams) require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(one.plan.run({.input = one.input.as(), .output = one.output.as(), .stream = streams[0]}).ok());
+    EXPECT_TRUE(one.plan.run({.input = two.input.as(), .output = two.output.as(), .stream = streams[1]}).ok());
+  }
+  for (cudaStream_t stream : streams) {
+    require(cudaStreamSynchronize(stream), "waiting");
+    require(cudaStreamDestroy(stream), "destroying");
+  }
+  EXPECT_EQ(one.result(), first);
+  EXPECT_EQ(two.result(), second);
+}
+
+TEST(Gpu, DevicesThatDoNotExistAreRefused) {
+  const TensorDesc desc = TensorDesc::contiguous(DType::f32, {1, 1, 4, 4}, {DeviceType::cuda, 63});
+  try {
+    static_cast<void>(Plan::make(desc, MaxPool<2>{.kernel_size = 2}));
+    FAIL() << "a plan on cuda:63";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device);
+    EXPECT_NE(std::string(error.what()).find("cuda:63"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace cenote::testing

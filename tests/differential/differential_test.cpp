@@ -1,0 +1,173 @@
+// The library against the reference on problems drawn at random: every op, dtype, layout, index kind and instruction set.
+//
+// CENOTE_TEST_SEED picks other problems, CENOTE_TEST_PROBLEMS how many (of the small ones; the other tests scale along).
+// A failure prints the problem's line: `cenote check '<line>'` replays it.
+#include "problems/check.hpp"
+#include "problems/random.hpp"
+#include "problems/threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace cenote::testing {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+Random seeded(std::uint64_t stream) { return Random(from_environment("CENOTE_TEST_SEED", 2026) * 1000 + stream); }
+
+/// `count` of every 8000 problems asked for.
+int share(int count) {
+  return static_cast<int>(from_environment("CENOTE_TEST_PROBLEMS", 8000) * static_cast<std::uint64_t>(count) / 8000);
+}
+
+void expect_right(const Problem& problem, const std::vector<Setting>& settings) {
+  EXPECT_EQ(check_problem(problem, settings), "") << "problem: " << to_string(problem);
+}
+
+void expect_right(const std::string& line, const std::vector<Setting>& settings) {
+  SCOPED_TRACE(line);
+  expect_right(parse_problem(line), settings);
+}
+
+TEST(Differential, SmallProblems) {
+  Random random = seeded(1);
+  const auto settings = every_target();
+  ASSERT_FALSE(settings.empty());
+  for (int i = 0; i < share(8000) && !HasFatalFailure(); ++i)
+    expect_right(draw_problem(random, Extent::small), settings);
+}
+
+TEST(Differential, LargeProblems) {
+  Random random = seeded(2);
+  const auto settings = every_target();
+  for (int i = 0; i < share(120); ++i) expect_right(draw_problem(random, Extent::large), settings);
+}
+
+/// The bits must not depend on how many threads share the work, whatever the instruction set.
+TEST(Differential, ThreadCounts) {
+  Random random = seeded(3);
+  const Threads one(1), two(2), three(3), seven(7);
+  const std::vector<Setting> settings = {
+      {"", &one}, {"", &two}, {"", &three}, {"", &seven}, {cpu_targets().back(), &three}};
+  for (int i = 0; i < share(60); ++i) expect_right(draw_problem(random, Extent::large), settings);
+  // Large enough that no threshold keeps the work on one thread.
+  for (const char* line : {
+           "max2d f32 nchw n2c24 h112w113 k3 s2 p1",
+           "max2d f32 nhwc n2c24 h112w113 k3 s2 p1",
+           "max2d f32 nchw n1c1 h700w701 k2",
+           "avg2d f32 nchw n2c24 h112w113 k3 s1 p1",
+           "avg2d bf16 nhwc n2c24 h112w113 k3 s2 p1 nopad",
+           "amax2d f32 nchw n2c24 h100w101 out7",
+           "aavg2d f32 nhwc n2c40 h100w101 out1",
+           "aavg3d f32 ncdhw n2c16 d20h30w31 out1",
+           "lp2d f32 nchw n2c16 h100w101 k3 s2 norm2",
+           "fmax2d f32 nchw n2c16 h100w101 k2 out40x41",
+           "unpool2d f32 nchw n2c16 h50w51 k3 s2",
+           "max1d i8 ncw n2c17 w30011 k9 s1 p4",
+       }) {
+    expect_right(line, settings);
+  }
+}
+
+/// Every width around and between the vector lengths, with and without a remainder, in both dense layouts.
+TEST(Differential, EveryWidth) {
+  const auto settings = every_target();
+  for (int width = 1; width <= 70; ++width) {
+    const std::string w = "w" + std::to_string(width);
+    for (const char* dtype : {"f32", "i8", "bf16"}) {
+      expect_right(std::string("max2d ") + dtype + " nchw n1c2 h4" + w + " k3 s2 p1 ceil ties", settings);
+      expect_right(std::string("max2d ") + dtype + " nchw n1c1 h3" + w + " k2 s1 same_upper", settings);
+      expect_right(std::string("avg1d ") + dtype + " ncw n1c2 " + w + " k3 s1 p1", settings);
+      expect_right(std::string("sum2d ") + dtype + " nchw n1c1 h5" + w + " k3x4 s2x3 same_upper", settings);
+    }
+  }
+}
+
+TEST(Differential, EveryChannelCount) {
+  const auto settings = every_target();
+  for (int channels = 1; channels <= 40; ++channels) {
+    const std::string c = "n2c" + std::to_string(channels);
+    for (const char* dtype : {"f32", "u8", "f16"}) {
+      expect_right(std::string("max2d ") + dtype + " nhwc " + c + " h5w6 k3 s2 p1 ties", settings);
+      expect_right(std::string("avg2d ") + dtype + " nhwc " + c + " h5w6 k2 s1 nopad", settings);
+      expect_right(std::string("amax2d ") + dtype + " nhwc " + c + " h5w7 out3x4 ties", settings);
+    }
+  }
+}
+
+TEST(Differential, EveryKernelStrideAndDilation) {
+  const auto settings = every_target();
+  for (int kernel = 1; kernel <= 31; ++kernel) {
+    for (int stride = 1; stride <= 7; stride += 2) {
+      const std::string window = " k" + std::to_string(kernel) + " s" + std::to_string(stride) + " ceil";
+      const std::string padded = window + " p" + std::to_string(kernel / 2);
+      expect_right("max1d f32 ncw n1c2 w67" + padded, settings);
+      expect_right("sum1d f32 ncw n1c2 w67" + padded, settings);
+      expect_right("min1d i16 ncw n1c2 w40" + window, settings);
+      if (kernel > 15) continue;
+      expect_right("max2d f32 nchw n1c1 h17w19" + padded, settings);
+      expect_right("avg2d f32 nhwc n1c3 h17w19" + padded + " nopad", settings);
+    }
+    for (int dilation = 2; dilation <= 4; ++dilation) {
+      if ((kernel - 1) * dilation >= 67 + 2 * (kernel / 2)) continue;  // longer than the padded input
+      const std::string window = " k" + std::to_string(kernel) + " s2 ceil d" + std::to_string(dilation);
+      expect_right("max1d f32 ncw n1c2 w67" + window + " p" + std::to_string(kernel / 2) + " nan", settings);
+      expect_right("avg1d f64 ncw n1c2 w67" + window + " p" + std::to_string(kernel / 2), settings);
+    }
+  }
+}
+
+/// The corners SEMANTICS names.
+TEST(Differential, Corners) {
+  for (const char* line : {
+           "max2d f32 nchw n1c1 h6w6 k7 s2 ceil",              // a window larger than the input
+           "max2d f32 nchw n1c1 h1w2 k1x2 s1 p0x1 d1x3",       // a window without a tap
+           "max1d f32 ncw n1c3 w1 k2 s2 p1 d2",                // the same, nothing else in the output
+           "max3d f32 ndhwc n1c3 d1h1w1 k2 s2 p1 d2",          //
+           "avg1d f32 ncw n1c3 w1 k2 s2 p1 d2 nopad",          // its average divides by nothing
+           "avg2d i32 nchw n1c3 h1w1 k2 s2 p1 d2 nopad",       //
+           "sum3d i8 ncdhw n1c3 d1h1w1 k2 s2 p1 d2",           //
+           "lp1d f32 ncw n1c3 w1 k2 s2 p1 d2 norm2",           //
+           "min2d u8 nhwc n1c3 h1w1 k2 s2 p1 d2",              //
+           "amax2d f32 nchw n1c2 h3w3 out5x7",                 // more outputs than inputs
+           "aavg1d bf16 ncw n1c2 w3 out70",                    //
+           "amax3d f32 ndhwc n2c5 d3h4w5 out*x2x9",            //
+           "max2d f32 nchw n0c3 h4w4 k2",                      // an empty batch
+           "aavg2d f32 nhwc n0c3 h4w4 out2",                   //
+           "unpool2d f32 nchw n0c3 h4w4 k2",                   //
+           "fmax2d f32 nchw n0c3 h4w4 k2 out2",                //
+           "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",             // an output of size 0
+           "max2d f32 nchw n2c3 h8w8 k2 neginf",               // nothing beats the initial value
+           "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",         //
+           "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",        //
+           "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",        // sums that wrap around
+           "avg2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme div-1",  //
+           "avg2d u8 nhwc n2c3 h8w8 k3 s1 p1 extreme",         //
+           "avg2d i8 nchw n1c1 h4w4 k2 div-3",                 // truncates toward zero
+           "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",          // the first zero's sign stays
+           "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",         //
+           "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",           // subnormals are numbers
+           "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",           //
+           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",           //
+           "max2d f32 nchw n1c1 h40w40 k16 s3",                // 256 taps: window indices of 16 bits
+           "max2d f32 nchw n1c1 h20w20 k15x17 s1",             // 255 taps: the most 8 bits can tell apart
+           "amax2d f32 nhwc n1c3 h40w41 out2",                 //
+           "max1d f32 ncw n1c1 w65600 k65537 s7",              // and of 32 bits
+           "max2d f32 broadcast n2c7 h9w9 k3 s2",              // a zero stride
+           "avg3d f32 flipped n2c2 d4h5w6 k2",                 // negative strides
+           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",       //
+           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",       //
+           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",           //
+           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",          // the gradient of elements no window sees
+       }) {
+    expect_right(line, every_target());
+  }
+}
+
+}  // namespace
+}  // namespace cenote::testing

@@ -1,0 +1,185 @@
+"""The command line: help that teaches, suggestions, exit codes, completion, the manual page, shape, info, check."""
+import json
+import re
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+
+from support import CENOTE, DEVICE, DIFFERENCE, REFUSED, ROOT, USAGE, ToolTest, cenote
+
+COMMANDS = ["pool", "unpool", "explain", "shape", "check", "bench", "info", "completion"]
+
+
+def options_of(command):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", cenote(command, "--help").stdout.decode().split("Example")[0]))
+
+
+class Help(ToolTest):
+    def test_everywhere(self):
+        for words in [[], ["--help"], ["-h"], ["help"]]:
+            text = cenote(*words).stdout.decode()
+            for command in COMMANDS:
+                self.assertIn(command, text)
+            self.assertIn("Exit codes", text)
+        for command in COMMANDS:
+            text = cenote(command, "--help").stdout.decode()
+            self.assertIn(f"Usage: cenote {command}", text)
+            self.assertIn("Example", text)
+            self.assertEqual(text, cenote("help", command).stdout.decode())
+        self.assertRegex(cenote("--version").stdout.decode(), r"^cenote \d+\.\d+\.\d+\n$")
+
+    def test_examples_parse(self):
+        """Every `cenote explain`, `shape` and `info` line of the help texts runs as written."""
+        ran = 0
+        for command in ["", *COMMANDS]:
+            text = cenote(*([command] if command else []), "--help").stdout.decode()
+            for line in re.findall(r"^  (cenote (?:explain|shape|info).*?)(?:   .*)?$", text, re.M):
+                if "photo.png" in line or "COMMAND" in line:
+                    continue
+                line = line.split(" | ")[0].split("      ")[0]
+                done = subprocess.run(["bash", "-c", line.replace("cenote", CENOTE, 1)], capture_output=True, cwd=self.dir)
+                self.assertIn(done.returncode, [0, REFUSED], f"{line}\n{done.stderr.decode()}")
+                if done.returncode == REFUSED:
+                    self.assertIn("--output-size 6", line)  # the one that shows a refusal
+                ran += 1
+        self.assertGreater(ran, 8)
+
+
+class Wrong(ToolTest):
+    def setUp(self):
+        super().setUp()
+        np.save(self.dir / "x.npy", np.zeros((4, 4), "f4"))
+        self.pool = ["pool", self.dir / "x.npy", self.dir / "y.npy"]
+
+    def test_suggestions(self):
+        self.refuses(USAGE, *self.pool, "--op", "max", "--kernle", 2, says=["--kernle", "did you mean '--kernel'?"])
+        self.refuses(USAGE, *self.pool, "--op", "max", "--kernel", 2, "--paddng=1", says=["'--paddng'", "'--padding'"])
+        self.refuses(USAGE, *self.pool, "--op", "max", "--kernel", 2, "--ceil_mode", says=["'--ceil-mode'"])
+        self.refuses(USAGE, *self.pool, "--op", "maxx", "--kernel", 2, says=["'maxx'", "did you mean 'max'?"])
+        self.refuses(USAGE, "poll", says=["'poll'", "did you mean 'pool'?"])
+        self.refuses(USAGE, "explain", "--op", "adaptive-ave", "-o", 2, says=["adaptive-avg"])
+        self.refuses(USAGE, *self.pool, "--op", "max", "--kernel", 2, "--index-kind", "flat63", says=["flat64"])
+        text = self.refuses(USAGE, *self.pool, "--op", "max", "--kernel", 2, "--qqqqqqqq", says=["--qqqqqqqq"])
+        self.assertNotIn("did you mean", text)
+
+    def test_values(self):
+        for option, value, word in [("--kernel", "two", "'two'"), ("--kernel", "3x", "'3x'"), ("--stride", "", "''"), ("--padding", "1:2:3", "'1:2:3'"),
+                                    ("--dims", "4", "1, 2 or 3"), ("--threads", "0", "from 1"), ("--memory", "lots", "'lots'"), ("--device", "tpu", "'tpu'"),
+                                    ("--layout", "nwhc", "'nwhc'"), ("--bits", "12", "12"), ("--kernel", "99999999999999999999", "63 bits")]:
+            with self.subTest(option=option, value=value):
+                arguments = ["--op", "max", "--kernel", 2] if option != "--kernel" else ["--op", "max"]
+                text = cenote(*self.pool, *arguments, option, value, code=USAGE).stderr.decode()
+                self.assertEqual(text.count("\n"), 1, text)
+                if "99999" not in value:
+                    self.assertIn(word, text)
+
+    def test_options_an_op_has_not(self):
+        self.refuses(USAGE, *self.pool, "--op", "adaptive-avg", "--kernel", 2, says=["--kernel", "adaptive-avg", "--output-size"])
+        self.refuses(USAGE, *self.pool, "--op", "max", says=["--kernel"])
+        self.refuses(USAGE, *self.pool, "--op", "max", "--kernel", 2, "--norm-type", 2, says=["--norm-type", "max"])
+        self.refuses(USAGE, *self.pool, "--op", "avg", "--kernel", 2, "--indices", self.dir / "i.npy", says=["--indices"])
+        self.refuses(USAGE, *self.pool, "--op", "unpool", "--kernel", 2, says=["cenote unpool"])
+        self.refuses(USAGE, "pool", self.dir / "x.npy", "--op", "max", "--kernel", 2, says=["OUTPUT"])
+        self.refuses(USAGE, "pool", self.dir / "x.npy", self.dir / "y.jpg", "--op", "max", "--kernel", 2, says=["y.jpg", ".npy or .png"])
+        self.refuses(USAGE, "unpool", self.dir / "x.npy", self.dir / "y.npy", "--kernel", 2, says=["--indices"])
+        self.assertEqual(self.listing(), ["x.npy"])
+
+    def test_the_librarys_refusals(self):
+        """The library's message, with the file's name in front."""
+        for arguments, words in [(["--kernel", 0], ["kernel_size"]), (["--kernel", -1], ["kernel_size"]), (["--kernel", 2, "--padding", 2], ["padding"]),
+                                 (["--kernel", 2, "--padding", -1], ["padding"]), (["--kernel", 5], ["output"]), (["--kernel", 2, "--dilation", 0], ["dilation"]),
+                                 (["--kernel", "2,2,2"], ["dimensions"]), (["--kernel", 2**40], ["kernel_size"])]:
+            with self.subTest(arguments=arguments):
+                self.refuses(REFUSED, *self.pool, "--op", "max", *arguments, says=["x.npy", *words])
+        self.assertEqual(self.listing(), ["x.npy"])
+
+    def test_device(self):
+        built = json.loads(cenote("info", "--json").stdout)["cuda"]
+        if not built["available"]:
+            self.refuses(DEVICE, *self.pool, "--op", "max", "--kernel", 2, "--device", "cuda", says=["cuda"])
+        else:
+            cenote(*self.pool, "--op", "max", "--kernel", 2, "--device", "cuda")
+
+
+class Shape(ToolTest):
+    def test_resnet_and_vgg(self):
+        result = json.loads(cenote("shape", "1x3x224x224", "conv c64 k7 s2 p3", "max k3 s2 p1", "adaptive-avg o1", "--json").stdout)
+        layers = result["layers"]
+        self.assertEqual([layer["output"] for layer in layers], [[1, 64, 112, 112], [1, 64, 56, 56], [1, 64, 1, 1]])
+        self.assertEqual([layer["receptive_field"][0] for layer in layers[:2]], [7, 11])
+        self.assertEqual([layer["jump"][1] for layer in layers[:2]], [2, 4])
+        self.assertEqual(layers[1]["bytes"], 64 * 56 * 56 * 4)
+        self.assertEqual(layers[1]["index_bytes"], 64 * 56 * 56)
+        result = json.loads(cenote("shape", "3x32x32", *["conv k3 p1", "max k2"] * 3, "--dtype", "f16", "--json").stdout)["layers"]
+        self.assertEqual(result[-1]["output"], [3, 4, 4])
+        self.assertEqual(result[-1]["receptive_field"], [22, 22])
+        self.assertEqual(result[-1]["bytes"], 3 * 4 * 4 * 2)
+
+    def test_text_and_errors(self):
+        text = cenote("shape", "3x224x224", "max k3 s2 p1", "max k2").stdout.decode()
+        self.assertIn("3x112x112", text)
+        self.assertIn("3x56x56", text)
+        self.assertIn("5x5", text)
+        self.refuses(REFUSED, "shape", "3x4x4", "max k2", "max k3", says=['"max k3"', "3x2x2"])
+        self.refuses(USAGE, "shape", "3x4x4", "mox k2", says=["mox", "max"])
+        self.refuses(USAGE, "shape", "3x4x4", "max z2", says=["z2"])
+        self.refuses(USAGE, "shape", "3xfour", "max k2", says=["3xfour"])
+
+
+class Others(ToolTest):
+    def test_info(self):
+        result = json.loads(cenote("info", "--json").stdout)
+        self.assertTrue(result["targets"])
+        self.assertGreaterEqual(result["threads"], 1)
+        text = cenote("info").stdout.decode()
+        self.assertIn(result["targets"][0], text)
+        self.assertIn(result["version"], text)
+
+    def test_check(self):
+        text = cenote("check", "max2d f32 nchw n2c3 h9w8 k3x2 s2x2 p1x1 d1x1 ceil").stdout.decode()
+        self.assertIn("right", text)
+        cenote("check", "max2d f32 nonsense", code=USAGE)
+        self.refuses(USAGE, "check", says=["problem"])
+
+    def test_completion(self):
+        for shell in ["bash", "zsh", "fish"]:
+            script = cenote("completion", shell).stdout.decode()
+            for command in COMMANDS:
+                self.assertIn(command, script)
+                for option in options_of(command):
+                    self.assertIn(option.lstrip("-") if shell == "fish" else option, script)
+            if shutil.which(shell):
+                (self.dir / "script").write_text(script)
+                subprocess.run([shell, "-n", self.dir / "script"], check=True)
+        self.refuses(USAGE, "completion", "tcsh", says=["tcsh", "bash, zsh or fish"])
+
+    @unittest.skipUnless(shutil.which("bash"), "bash is not here")
+    def test_bash_completes(self):
+        (self.dir / "script").write_text(cenote("completion", "bash").stdout.decode())
+
+        def complete(*words):
+            quoted = " ".join(f'"{word}"' for word in words)
+            line = f'source {self.dir}/script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _cenote; echo "${{COMPREPLY[@]}}"'
+            return subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout.decode().split()
+
+        self.assertEqual(complete("cenote", "ex"), ["explain"])
+        self.assertEqual(complete("cenote", "pool", "--op", "adaptive"), ["adaptive-max", "adaptive-avg"])
+        self.assertIn("--kernel", complete("cenote", "pool", "--ker"))
+
+    def test_manual_is_complete(self):
+        manual = (ROOT / "docs" / "man" / "cenote.1").read_text().replace("\\-", "-")
+        for command in COMMANDS:
+            self.assertIn(f"cenote {command}", manual)
+            for option in options_of(command):
+                self.assertIn(option, manual, f"{command} {option}")
+        for code in range(7):
+            self.assertRegex(manual, rf"\.B {code}\b")
+        if shutil.which("man"):
+            done = subprocess.run(["man", "--warnings", "-l", ROOT / "docs" / "man" / "cenote.1"], capture_output=True, env={"MANWIDTH": "100", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"})
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+
+if __name__ == "__main__":
+    unittest.main()

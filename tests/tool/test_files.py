@@ -1,0 +1,192 @@
+"""The disk as it really is: full, read-only, forbidden, interrupted. A result is whole or not there."""
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+import numpy as np
+
+from support import CENOTE, INPUT, OUTPUT, SANITIZED, ToolTest, cenote, numbers, pool2d
+
+
+def sparse_npy(path, shape, dtype="<f4"):
+    """An array of zeros that takes no disk: only the header is written."""
+    header = np.lib.format.header_data_from_array_1_0(np.zeros(0, dtype))
+    header["shape"] = shape
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        offset = file.tell()
+        file.truncate(offset + int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize)
+    return offset
+
+
+class Outputs(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.x = numbers((1, 4, 64, 64), "f4")
+        np.save(self.dir / "x.npy", self.x)
+        self.call = ["pool", self.dir / "x.npy"]
+        self.op = ["--op", "max", "--kernel", 2]
+
+    def test_replaces_and_never_mixes(self):
+        (self.dir / "y.npy").write_bytes(b"old")
+        cenote(*self.call, self.dir / "y.npy", *self.op)
+        np.testing.assert_array_equal(np.load(self.dir / "y.npy"), pool2d(self.x, "max", 2)[0])
+        cenote(*self.call, self.dir / "x.npy", *self.op)  # onto itself
+        np.testing.assert_array_equal(np.load(self.dir / "x.npy"), pool2d(self.x, "max", 2)[0])
+        self.assertEqual(self.listing(), ["x.npy", "y.npy"])
+        umask = os.umask(0)
+        os.umask(umask)
+        self.assertEqual((self.dir / "y.npy").stat().st_mode & 0o777, 0o666 & ~umask)
+
+    def test_full_disk(self):
+        """A limit on the size of files is met like the end of the disk: in the middle of a write."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        (self.dir / "y.npy").write_bytes(b"old")
+        text = self.refuses(OUTPUT, *self.call, self.dir / "y.npy", *self.op, preexec_fn=limit, says=["y.npy", "cannot be written"])
+        self.assertIn("too large", text.lower())
+        self.assertEqual((self.dir / "y.npy").read_bytes(), b"old")
+        self.refuses(OUTPUT, *self.call, self.dir / "y.npy", "--indices", self.dir / "i.npy", *self.op, preexec_fn=limit)
+        self.refuses(OUTPUT, *self.call, "/dev/full", *self.op, says=["/dev/full", "No space"])
+        self.assertTrue(pathlib.Path("/dev/full").is_char_device())
+        self.assertEqual(self.listing(), ["x.npy", "y.npy"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
+    def test_small_file_system(self):
+        small = self.dir / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", small], capture_output=True).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        try:
+            self.refuses(OUTPUT, *self.call, small / "y.npy", *self.op, says=["y.npy", "No space"])
+            self.assertEqual(self.listing(small), [])
+        finally:
+            subprocess.run(["umount", small], check=True)
+
+    def test_no_permission(self):
+        """As a user without rights where the test itself has them all, else as it is."""
+        closed = self.dir / "closed"
+        closed.mkdir()
+        closed.chmod(0o555)
+        self.dir.chmod(0o755)
+        (self.dir / "x.npy").chmod(0o644)
+        as_nobody = dict(user=65534, group=65534) if os.geteuid() == 0 else {}
+        if not self.reachable(as_nobody):
+            self.skipTest("another user cannot run the tool where it was built")
+        self.refuses(OUTPUT, *self.call, closed / "y.npy", *self.op, says=["y.npy", "Permission denied"], **as_nobody)
+        (self.dir / "x.npy").chmod(0o000)
+        self.refuses(INPUT, *self.call, self.dir / "y.npy", *self.op, says=["x.npy", "Permission denied"], **as_nobody)
+
+    @staticmethod
+    def reachable(options):
+        try:
+            return subprocess.run([CENOTE, "--version"], capture_output=True, **options).returncode == 0
+        except PermissionError:
+            return False
+
+    def test_places_that_are_none(self):
+        self.refuses(OUTPUT, *self.call, self.dir / "nowhere" / "y.npy", *self.op, says=["nowhere", "No such file"])
+        self.refuses(OUTPUT, *self.call, self.dir / "x.npy" / "y.npy", *self.op, says=["Not a directory"])
+        self.refuses(INPUT, "pool", self.dir / "missing.npy", self.dir / "y.npy", *self.op, says=["missing.npy", "No such file"])
+        (self.dir / "empty").mkdir()
+        self.refuses(INPUT, "pool", self.dir / "empty", self.dir / "y", *self.op, says=["empty", "no .npy or .png"])
+        (self.dir / "text.npy").write_text("hello")
+        self.refuses(INPUT, "pool", self.dir / "text.npy", self.dir / "y.npy", *self.op, says=["text.npy", "neither"])
+        self.assertEqual(self.listing(), ["empty", "text.npy", "x.npy"])
+
+    def test_closed_pipe(self):
+        with subprocess.Popen([CENOTE, *map(str, self.call), "-", "--op", "max", "--kernel", "1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            text = process.stderr.read().decode()
+            self.assertEqual(process.wait(60), OUTPUT, text)
+        self.assertIn("standard output", text)
+
+
+class Interrupted(ToolTest):
+    def start(self, *options):
+        sparse_npy(self.dir / "big.npy", (64, 1, 4096, 2048))  # 2 GiB
+        process = subprocess.Popen([CENOTE, "pool", self.dir / "big.npy", self.dir / "y.npy", "--op", "max", "--kernel", "3", "--stride", "1",
+                                    "--padding", "1", "--memory", "16M", "--indices", self.dir / "i.npy", *options], stderr=subprocess.PIPE)
+        time.sleep(0.7)
+        self.assertIsNone(process.poll(), "the run was over before it could be interrupted")
+        return process
+
+    def test_signals_leave_nothing(self):
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]:
+            with self.subTest(signal=number):
+                (self.dir / "y.npy").write_bytes(b"old")
+                process = self.start()
+                process.send_signal(number)
+                process.wait(30)
+                process.stderr.close()
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(self.listing(), ["big.npy", "y.npy"])
+                self.assertEqual((self.dir / "y.npy").read_bytes(), b"old")
+
+    def test_input_that_shrinks(self):
+        process = self.start()
+        os.truncate(self.dir / "big.npy", 4096)
+        text = process.communicate(timeout=60)[1].decode()
+        self.assertEqual(process.returncode, INPUT, text)
+        self.assertEqual(text.count("\n"), 1, text)
+        self.assertEqual(self.listing(), ["big.npy"])
+
+
+@unittest.skipIf(SANITIZED, "sanitizers need more than 1 GB of addresses")
+class LargerThanMemory(ToolTest):
+    """6 GB within 1 GB: of address space, so that nothing can be hidden in a mapping."""
+
+    def run_limited(self, *arguments):
+        limit = 1 << 30
+        process = subprocess.Popen([CENOTE, *map(str, arguments), "--threads", "2", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        peak = 0
+        while process.poll() is None:
+            try:
+                for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                    if line.startswith("VmHWM"):
+                        peak = max(peak, int(line.split()[1]) << 10)
+            except OSError:
+                pass
+            time.sleep(0.05)
+        out, err = process.communicate()
+        self.assertEqual(process.returncode, 0, err.decode())
+        self.assertLess(peak, limit)
+
+    def test_one_huge_plane(self):
+        """40000 x 40000 f32: no plane fits, so rows of it are the pieces."""
+        path = self.dir / "plane.npy"
+        offset = sparse_npy(path, (40000, 40000))
+        self.assertGreater(path.stat().st_size, 6_000_000_000)
+        marks = {(0, 0): 3.0, (39999, 39999): 5.0, (20001, 12345): 7.0, (13, 39998): 9.0}
+        with open(path, "r+b") as file:
+            for (row, column), value in marks.items():
+                file.seek(offset + 4 * (row * 40000 + column))
+                file.write(np.float32(value).tobytes())
+        self.run_limited("pool", path, self.dir / "y.npy", "--op", "max", "--kernel", 16, "--indices", self.dir / "i.npy", "--index-kind", "flat32")
+        y, i = np.load(self.dir / "y.npy"), np.load(self.dir / "i.npy")
+        self.assertEqual(y.shape, (2500, 2500))
+        self.assertEqual(int((y != 0).sum()), len(marks))
+        for (row, column), value in marks.items():
+            self.assertEqual(y[row // 16, column // 16], value)
+            self.assertEqual(i[row // 16, column // 16], row * 40000 + column)
+
+    def test_many_planes(self):
+        path = self.dir / "planes.npy"
+        offset = sparse_npy(path, (375, 16, 1000, 1000), "|u1")
+        with open(path, "r+b") as file:
+            file.seek(offset + 5999 * 1000 * 1000 + 999 * 1000 + 999)
+            file.write(b"\xc8")
+        self.run_limited("pool", path, self.dir / "y.npy", "--op", "max", "--kernel", 50)
+        y = np.load(self.dir / "y.npy")
+        self.assertEqual(y.shape, (375, 16, 20, 20))
+        self.assertEqual((int(y.sum()), int(y[-1, -1, -1, -1])), (200, 200))
+
+
+if __name__ == "__main__":
+    unittest.main()

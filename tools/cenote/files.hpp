@@ -1,0 +1,114 @@
+// Files as the tool needs them: inputs mapped a piece at a time, outputs that appear under their name only when whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace cenote::tool {
+
+/// Closes on destruction.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int get() const noexcept { return fd_; }
+  int release() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+/// A byte range of a file in memory, read-only or shared with the file. Unmaps on destruction.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(Mapping&& other) noexcept;
+  Mapping& operator=(Mapping&& other) noexcept;
+  ~Mapping();
+  std::byte* data() const noexcept { return data_; }
+
+ private:
+  friend class InputFile;
+  friend class OutputFile;
+  Mapping(int fd, std::int64_t offset, std::int64_t length, bool writable);
+  void* base_ = nullptr;  // page-aligned
+  std::size_t length_ = 0;
+  std::byte* data_ = nullptr;
+};
+
+/// Anything that can be read: a file is opened as it is; a pipe ("-" is standard input) is first copied to an unnamed
+/// temporary file, so that every input can be mapped and none is held in memory.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+
+  const std::string& path() const noexcept { return path_; }
+  std::int64_t size() const noexcept { return size_; }
+
+  /// Reads exactly bytes.size() bytes at `offset`; fails when the file is shorter.
+  void read(std::int64_t offset, std::span<std::byte> bytes) const;
+  /// Like read, but returns how many bytes there were.
+  std::size_t read_some(std::int64_t offset, std::span<std::byte> bytes) const;
+  Mapping map(std::int64_t offset, std::int64_t length) const;
+  /// Asks the kernel to start reading; costs nothing when it does not care to.
+  void prefetch(std::int64_t offset, std::int64_t length) const noexcept;
+  bool same_file_as(const std::string& other_path) const noexcept;
+
+  /// An unnamed temporary file to spool into (decoded pictures larger than memory): opened for writing, then read as any other.
+  static InputFile adopt(Descriptor descriptor, const std::string& path);
+
+ private:
+  InputFile() = default;
+  std::string path_;
+  Descriptor descriptor_;
+  std::int64_t size_ = 0;
+};
+
+/// An unnamed temporary file in $TMPDIR (or /tmp).
+Descriptor open_spool();
+/// write(2) until everything is written; a failure names `path`.
+void write_all(int fd, std::span<const std::byte> bytes, const std::string& path);
+
+/// A file that exists under its name only after commit(). Until then it has no name at all (O_TMPFILE) where the file system can
+/// do that, so that not even SIGKILL leaves anything behind, and a hidden name beside the target elsewhere, removed by the
+/// destructor and by the signal handlers of install_signal_handlers(). "-" is standard output; it, pipes and devices
+/// are written as the bytes come.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  const std::string& path() const noexcept { return path_; }
+  void write(std::span<const std::byte> bytes) { write_all(descriptor_.get(), bytes, path_); }
+  /// Reserves the disk space first, so that writing through the mapping cannot fail; not for standard output.
+  Mapping map(std::int64_t offset, std::int64_t length);
+  bool is_stream() const noexcept { return stream_; }
+
+  /// Writes everything through to the disk. What can fail fails here, before any of a set of files gets its name.
+  void finish();
+  /// Gives the file its name, replacing what was there.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string directory_;
+  std::string temporary_;  // empty: unnamed
+  Descriptor descriptor_;
+  bool stream_ = false;
+};
+
+/// SIGINT, SIGTERM, SIGHUP remove the named temporary files and then act as they would have. SIGBUS, which is what a mapped file
+/// that shrinks under us raises, says so in one line; SIGXFSZ and SIGPIPE become write errors.
+void install_signal_handlers();
+
+bool is_directory(const std::string& path);
+std::string errno_text(int error);
+
+}  // namespace cenote::tool
