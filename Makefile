@@ -1,7 +1,9 @@
 # Thin: installs what is missing, then calls the CMake presets (CMakePresets.json).
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 PRESET ?= release
 JOBS ?= $(shell nproc)
+CMAKE_ARGS ?=
 PACKAGES := scripts/install-packages.sh
 BIN := build/$(PRESET)/bin
 
@@ -16,13 +18,13 @@ help:
 	@echo 'make tidy          clang-tidy over the sources'
 	@echo 'make clean         remove build/'
 	@echo
-	@echo 'PRESET=$(PRESET) (release, ci, debug, asan, tsan)   JOBS=$(JOBS)'
+	@echo 'PRESET=$(PRESET) (release, ci, debug, asan, tsan)   JOBS=$(JOBS)   CMAKE_ARGS=$(CMAKE_ARGS) (such as -DCENOTE_CUDA=OFF)'
 
 .PHONY: run
 run:
 	@$(PACKAGES) build tool nn
-	cmake --preset $(PRESET)
-	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-demo
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
+	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-demo cenote_cli
 	$(BIN)/cenote-demo
 
 .PHONY: test
@@ -36,21 +38,21 @@ test-main:
 .PHONY: test-release test-ci test-debug test-asan test-tsan
 test-release test-ci test-debug test-asan test-tsan: test-%:
 	@$(PACKAGES) build test tool nn
-	cmake --preset $*
+	cmake --preset $* $(CMAKE_ARGS)
 	cmake --build --preset $* --parallel $(JOBS)
 	ctest --preset $* --parallel $(JOBS)
 
 .PHONY: bench
 bench:
 	@$(PACKAGES) build test bench nn
-	cmake --preset $(PRESET)
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-compare
 	$(BIN)/cenote-compare
 
 .PHONY: gpu
 gpu:
 	@$(PACKAGES) build test nn
-	cmake --preset $(PRESET) -DCENOTE_CUDA=ON
+	cmake --preset $(PRESET) -DCENOTE_CUDA=ON $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-gpu-test
 	$(BIN)/cenote-gpu-test
 
@@ -65,7 +67,7 @@ format-check:
 .PHONY: tidy
 tidy:
 	@$(PACKAGES) build test tool nn lint
-	cmake --preset $(PRESET)
+	cmake --preset $(PRESET) $(CMAKE_ARGS)
 	scripts/tidy.sh build/$(PRESET)
 
 .PHONY: clean

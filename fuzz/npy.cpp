@@ -1,6 +1,6 @@
 // The .npy reader on any bytes: it refuses or it reads, and what it reads lies inside the file.
-#include "failure.hpp"
 #include "npy.hpp"
+#include "failure.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::byte> again = make_npy_header(header.dtype, header.shape, header.fortran_order);
     const auto whole = static_cast<std::int64_t>(again.size()) + header.data_bytes();
     const NpyHeader read = parse_npy_header(again, whole, "again");
-    if (read.dtype != header.dtype || !(read.shape == header.shape) || read.fortran_order != header.fortran_order) std::abort();
+    if (read.dtype != header.dtype || !(read.shape == header.shape) || read.fortran_order != header.fortran_order)
+      std::abort();
   } catch (const Failure&) {
   }
   return 0;

@@ -114,7 +114,7 @@ class Plot {
     const std::string name = label(row.row);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       const double ratio = row.ratio_to(peers_[i]);
-      if (ratio > 0) mark(ratio_x(ratio), y, peer_color(i), planar, format("%s: %.2fx faster than %s", name.c_str(), ratio, peers_[i].c_str()));
+      if (ratio > 0) mark(ratio_x(ratio), y, peer_color(i), planar, format("%s: %s takes %.2f times as long", name.c_str(), peers_[i].c_str(), ratio));
     }
     const double share = row.share_of_copy(result_.copy_gbps);
     if (share <= 0) return;

@@ -90,7 +90,7 @@ void write_table(std::ostream& out, const RunResult& result, const std::vector<s
     compared += ratio > 0;
     behind += ratio > 0 && ratio < kNoiseAllowance;
     out << format(" %8s%s\n", ratio_text(ratio).c_str(), ratio > 0 && ratio < kNoiseAllowance ? " behind" : "");
-    for (const std::string& wrong : row.wrong) out << "    wrong result, not timed: " << wrong << '\n';
+    for (const std::string& wrong : row.wrong) out << "    not timed: " << wrong << '\n';
   }
   write_means(out, result, peers);
   write_worst(out, result, "Smallest ratios to the best peer", [](const RowResult& row) { return row.ratio_to_best_peer(); });

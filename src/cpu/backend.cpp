@@ -51,10 +51,12 @@ Status find_invalid_index(const Problem& p, const void* indices, const std::int6
             if (index == -1 && !unpool) continue;
             bool valid = false;
             if (p.index_kind == IndexKind::window) {
-              valid = fractional ? index >= 0 : flat_of_tap(p, windows_of(p, starts, od, oh, ow), index) >= 0;
+              // Fractional windows lie inside the input wherever they start.
+              valid = fractional ? index >= 0 && index < p.axis[0].kernel * p.axis[1].kernel * p.axis[2].kernel
+                                 : flat_of_tap(p, windows_of(p, starts, od, oh, ow), index) >= 0;
             } else {
-              valid = index >= 0 && index < plane_size(p) &&
-                      (unpool || fractional || tap_of_flat(p, windows_of(p, starts, od, oh, ow), index) >= 0);
+              valid = unpool || fractional ? index >= 0 && index < plane_size(p)
+                                           : has_tap_at(p, windows_of(p, starts, od, oh, ow), index);
             }
             if (valid) continue;
             return Status::failure(ErrorCode::invalid_index, "saved_indices",
@@ -62,7 +64,9 @@ Status find_invalid_index(const Problem& p, const void* indices, const std::int6
                                    p.pass == Pass::backward ? " backward" : "", static_cast<long long>(index),
                                    static_cast<long long>(n), static_cast<long long>(c), static_cast<long long>(od),
                                    static_cast<long long>(oh), static_cast<long long>(ow),
-                                   unpool || fractional ? "a place in the plane it points into" : "-1 or an element of its window");
+                                   unpool                                                 ? "a place in the plane it points into"
+                                   : fractional && p.index_kind != IndexKind::window ? "-1 or a place in the plane it points into"
+                                                                                     : "-1 or an element of its window");
           }
         }
       }
@@ -300,7 +304,7 @@ std::unique_ptr<Kernel> make_fold(const Described& described, const RowKernels& 
 std::unique_ptr<Kernel> make_sum_backward(const Described& described, const RowKernels& kernels) {
   const Problem& p = described.problem;
   const bool power = p.reduction == Reduction::power;
-  RowPlan plan, forward;
+  RowPlan plan{}, forward{};
   if (!make_row_plan(p, RowTask::sum_backward, kernels.fold_lane, kernels.vector_bytes, plan)) return nullptr;
   std::size_t row_bytes = 0;
   if (power) {

@@ -28,13 +28,15 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
     if (uniform) {
       const C divisor = static_cast<C>(row_factor * plan.uniform_factor);
       if (divisor == C{1}) return;
-      if (plan.factor_is_power_of_two) {  // exact either way, and the multiplication is cheaper
+      if (plan.factor_is_power_of_two && divisor > 0) {  // exact either way, and the multiplication is cheaper
         const auto scale = hn::Set(d, C{1} / divisor);
         for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
         return;
       }
-      const auto by = hn::Set(d, divisor);
-      for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Div(hn::LoadU(d, values + q), by), d, values + q);
+      const auto by = hn::Set(d, divisor), zero = hn::Zero(d);  // + 0: a negative divisor makes no -0, as in PyTorch
+      for (std::int64_t q = 0; q < elements; q += lanes) {
+        hn::StoreU(hn::Add(hn::Div(hn::LoadU(d, values + q), by), zero), d, values + q);
+      }
       return;
     }
     for (std::int64_t o = 0; o < columns; ++o) {

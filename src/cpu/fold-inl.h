@@ -46,9 +46,10 @@ struct Accumulator<D, Fold::sum, kAnyOrder> {
   using C = hn::TFromD<D>;
   hn::Vec<D> value;
 
+  // Sums start from +0, so that no sum is -0 whatever order or padding it was taken in.
   template <class Codes>
-  HWY_INLINE void First(D, hn::Vec<D> v, Codes) {
-    value = v;
+  HWY_INLINE void First(D d, hn::Vec<D> v, Codes) {
+    value = hn::Add(hn::Zero(d), v);
   }
   template <class Codes>
   HWY_INLINE void Next(D, hn::Vec<D> v, Codes) {

@@ -25,14 +25,15 @@ inline RowRange SourceRows(const RowPlan& plan, int axis, std::int64_t target) {
   return {w.first, w.count, w.step, w.skipped, w.whole};
 }
 
-/// Counted taps of an output along depth or height: the row's share of an average's divisor.
+/// Counted taps of an output along depth or height: the row's share of an average's divisor. At least 1: a window without taps
+/// has the average 0.
 inline double RowFactor(const RowPlan& plan, std::int64_t od, std::int64_t oh) {
   const Problem& p = plan.problem;
   if (p.reduction == Reduction::sum || p.divisor_override != 0) return 1;
   const Window d = window(p.axis[0], od), h = window(p.axis[1], oh);
   const bool padded = p.count_include_pad || p.reduction == Reduction::power;
   return padded ? static_cast<double>(d.padded) * static_cast<double>(h.padded)
-                : static_cast<double>(d.count) * static_cast<double>(h.count);
+                : static_cast<double>(larger(1, d.count)) * static_cast<double>(larger(1, h.count));
 }
 
 /// Scratch of one worker, typed.
@@ -179,6 +180,13 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
     }
   }
   UndoMap<kMap>(plan, elements, space.result);
+  if constexpr (kFold == Fold::max_indexed && std::is_integral_v<T> && sizeof(T) < sizeof(C)) {
+    // The compute type's identity, which only an empty window shows, becomes the element type's.
+    for (std::int64_t q = 0; (rows == 0 || plan.may_be_empty) && q < elements; ++q) {
+      constexpr C low = std::numeric_limits<T>::lowest(), high = std::numeric_limits<T>::max();
+      space.result[q] = space.result[q] < low ? low : space.result[q] > high ? high : space.result[q];
+    }
+  }
   PutRow(plan.target, tile.target_columns, plan.inner, space.result, space.staged,
          static_cast<T*>(pointers.target) + row_offset(plan.target, outer, plan.outer_minor_count, od, oh, tile.target_first));
   if constexpr (kFold == Fold::max_indexed) {

@@ -47,12 +47,12 @@ A wrapping_add(A a, A b) {
   }
 }
 
-/// Divisor of an average over these windows.
+/// Divisor of an average over these windows. At least 1 along each axis: a window without taps has the average 0.
 double divisor_of(const Problem& p, const OutputWindows& windows) {
   if (p.divisor_override != 0) return static_cast<double>(p.divisor_override);
   double divisor = 1;
   for (const Window& w : windows.axis) {
-    divisor *= static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : w.count);
+    divisor *= static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : larger(1, w.count));
   }
   return divisor;
 }
@@ -207,7 +207,7 @@ void max_backward_as(const PlaneRun& run) {
       if (windows_known) {
         const OutputWindows windows = windows_of(p, run.starts, od, oh, ow);
         if (p.index_kind == IndexKind::window) flat = flat_of_tap(p, windows, index);
-        if (flat >= 0 && tap_of_flat(p, windows, flat) < 0) flat = -1;
+        if (flat >= 0 && !has_tap_at(p, windows, flat)) flat = -1;
       }
       if (flat < 0 || flat >= plane) {
         run.invalid->store(1, std::memory_order_relaxed);

@@ -75,9 +75,10 @@ bool is_power_of_two(double value) {
   return std::frexp(std::fabs(value), &exponent) == 0.5;
 }
 
+/// At least 1: a window without taps has the average 0.
 double counted_taps(const Problem& p, int axis, std::int64_t o) {
   const Window w = window(p.axis[axis], o);
-  return static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : w.count);
+  return static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : larger(1, w.count));
 }
 
 /// Divisors of averages and counts of Lp windows, as a factor per output column.
@@ -121,6 +122,7 @@ void make_table(RowPlan& plan, std::int64_t target_total, bool reversed) {
     if (span.count > 1) table.step = span.step;
     if (span.count == 0 && !reversed) plan.may_be_empty = true;
   }
+  table.most = larger(1, table.most);  // where every window is empty, each is still given its identity
   plan.even = std::all_of(table.count.begin(), table.count.end(), [&](std::int32_t count) { return count == table.most; });
 }
 

@@ -30,17 +30,96 @@ bool is_small_square(const Problem& p) {
          has_no_empty_window(p.axis[0]);
 }
 
+/// Adaptive windows of one size are sliding ones, which need fewer divisions.
+Problem with_even_windows(Problem p) {
+  for (Axis& axis : p.axis) {
+    if (axis.rule == WindowRule::adaptive && axis.output > 0 && axis.input % axis.output == 0 && axis.input > 0) {
+      const std::int64_t size = axis.input / axis.output;
+      axis = {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
+    }
+  }
+  return p;
+}
+
+/// The layouts of the tensors a run touches: on the large side of the pool, and on the small one.
+struct Touched {
+  Layout* large[2];
+  Layout* small[3];
+};
+Touched touched_by(Problem& p) {
+  const bool forward = p.pass == Pass::forward, unpool = p.op == Op::max_unpool;
+  const bool reads_input = forward || p.reduction == Reduction::power || p.absolute;
+  Touched touched{};
+  if (unpool) {
+    touched.large[0] = forward ? &p.output : &p.grad_output;
+    touched.small[0] = forward ? &p.input : &p.grad_input;
+  } else {
+    touched.large[0] = reads_input ? &p.input : nullptr;
+    touched.large[1] = forward ? nullptr : &p.grad_input;
+    touched.small[0] = forward ? &p.output : &p.grad_output;
+  }
+  touched.small[1] = p.with_indices ? &p.indices : nullptr;
+  touched.small[2] = p.op == Op::fractional_max_pool ? &p.random_samples : nullptr;
+  return touched;
+}
+
+/// One batch entry of many channels is a division less than many entries.
+void merge_batch(Problem& p) {
+  const Touched touched = touched_by(p);
+  std::int64_t elements = p.batch * p.channels;
+  for (const Axis& axis : p.axis) elements *= larger(axis.input, axis.output) + axis.pad_begin + axis.pad_end + 4;
+  if (p.batch < 2 || elements > (std::int64_t{1} << 30)) return;
+  auto mergeable = [&](const Layout* layout) { return layout == nullptr || layout->n == p.channels * layout->c; };
+  for (const Layout* layout : touched.large) {
+    if (!mergeable(layout)) return;
+  }
+  for (const Layout* layout : touched.small) {
+    if (!mergeable(layout)) return;
+  }
+  p.channels *= p.batch;
+  p.batch = 1;
+}
+
+/// Windows that are the whole plane are one long row of it, where its rows follow each other.
+void join_rows(Problem& p) {
+  const Touched touched = touched_by(p);
+  for (const Axis& axis : p.axis) {
+    if (axis.rule != WindowRule::sliding || axis.output != 1 || axis.kernel != axis.input || axis.pad_begin != 0 || axis.dilation != 1) return;
+  }
+  const std::int64_t depth = p.axis[0].input, height = p.axis[1].input, width = p.axis[2].input;
+  if (depth * height == 1) return;
+  for (const Layout* layout : touched.large) {
+    if (layout == nullptr) continue;
+    if ((height > 1 && layout->h != width * layout->w) || (depth > 1 && layout->d != height * width * layout->w)) return;
+    if (p.pass == Pass::backward && layout->w != 1) return;  // channels last: rows share what a column costs
+  }
+  const std::int64_t length = depth * height * width;
+  p.axis[0] = p.axis[1] = {WindowRule::sliding, 1, 1, 1, 1, 1, 0, 0};
+  p.axis[2] = {WindowRule::sliding, length, 1, length, length, 1, 0, 0};
+}
+
+/// The same problem with fewer divisions in it.
+Problem simplified(const Problem& given) {
+  Problem p = with_even_windows(given);
+  merge_batch(p);
+  if (p.op != Op::max_unpool && p.op != Op::fractional_max_pool && p.reduction != Reduction::power) join_rows(p);
+  return p;
+}
+
 /// What a plan launches, in order. Where channels can be taken several at a time, `vector` says how, for aligned pointers.
 struct Launches {
   Launch vector, scalar, then;
+  Problem problem;        // the one that is run
+  bool mirrored = false;  // a backward run as a forward: from grad_output to grad_input
   std::string name;
 };
 
 class Chooser {
  public:
-  explicit Chooser(const Problem& p) : p_(p), kernels_(kernels_of(p.dtype)), wide_(!fits_in_31_bits(p)) {}
+  explicit Chooser(const Problem& p) : p_(simplified(p)), kernels_(kernels_of(p.dtype)), wide_(!fits_in_31_bits(p_)) {}
 
   Status choose(Launches& result) {
+    result.problem = p_;
     if (p_.op == Op::max_unpool) {
       if (p_.pass == Pass::forward) {
         unpool(result);
@@ -81,7 +160,7 @@ class Chooser {
   }
 
   void forward(Launches& result) {
-    if (forward_tiles(result)) return;
+    if (forward_lines(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
     const bool vector = channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
@@ -114,6 +193,58 @@ class Chooser {
     return empty;
   }
 
+  /// Long windows of one slice that overlap much: their cost must not grow with their length.
+  bool forward_lines(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || d.input != 1 || d.output != 1 || d.kernel != 1) return false;
+    for (const Axis* axis : {&h, &w}) {
+      if (axis->rule != WindowRule::sliding || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
+    }
+    // A direct fold costs the taps, this about 40 whatever the window, times what is computed between the outputs of a stride.
+    if (h.kernel * w.kernel < 20 * h.stride * w.stride) return false;
+    const Function function = kernels_.fold_lines(fold(), p_.with_indices);
+    if (function.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
+    result.name = "long windows: along the width, then the height, in shared memory";
+    return cut_regions(result.scalar, p_, channels_fastest);
+  }
+
+  /// The backward of sums with stride 1 is the forward of the same sums over the gradient, mirrored.
+  bool transposed_sum(Launches& result) {
+    if (wide_ || is_empty() || !is_floating(p_.dtype)) return false;
+    Problem mirrored = p_;
+    std::int64_t divisor = 1;
+    for (int a = 0; a < 3; ++a) {
+      const Axis& axis = p_.axis[a];
+      if (axis.rule != WindowRule::sliding || axis.stride != 1 || axis.dilation != 1 || axis.pad_begin > axis.kernel - 1) return false;
+      const Window first = window(axis, 0), last = window(axis, axis.output - 1);
+      if (p_.reduction == Reduction::average && p_.divisor_override == 0) {
+        const bool uniform = p_.count_include_pad ? last.padded == axis.kernel : first.count == axis.kernel && last.count == axis.kernel;
+        if (!uniform) return false;
+        divisor *= axis.kernel;
+      }
+      Axis& other = mirrored.axis[a];
+      other.input = axis.output;
+      other.output = axis.input;
+      other.pad_begin = axis.kernel - 1 - axis.pad_begin;
+      other.pad_end = axis.input - axis.output + axis.kernel - 1 - other.pad_begin;
+      if (other.pad_end < 0 || !has_no_empty_window(other)) return false;
+    }
+    mirrored.pass = Pass::forward;
+    mirrored.input = p_.grad_output;
+    mirrored.output = p_.grad_input;
+    mirrored.grad_output = mirrored.grad_input = Layout{};
+    if (p_.reduction == Reduction::average && p_.divisor_override == 0) mirrored.divisor_override = divisor;
+    Chooser chooser(mirrored);
+    if (chooser.wide_) return false;
+    chooser.forward(result);
+    result.name = "the forward of the gradient: " + result.name;
+    result.mirrored = true;
+    result.problem = chooser.p_;
+    return true;
+  }
+
   /// Dense planar tensors, through shared memory.
   bool forward_tiles(Launches& result) {
     if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) || p_.axis[2].rule == WindowRule::fractional ||
@@ -130,6 +261,8 @@ class Chooser {
       }
     }
     const Problem p = upright(p_);
+    // Short windows along one axis: neighbouring threads read neighbouring memory anyway.
+    if (p.axis[2].input == 1 && p_.axis[2].input > 1 && p.axis[1].kernel <= 8) return false;
     // Threads share a window only where a tile has too few windows for all of them.
     std::int64_t taps = 1, sources = 1, outputs = 1;
     for (const Axis& axis : p.axis) {
@@ -156,6 +289,16 @@ class Chooser {
     }
     const int kept = gather == Gather::average && size_of(p_.dtype) < 4 ? 4 : static_cast<int>(size_of(p_.dtype));
     const Axis &h = p_.axis[1], &w = p_.axis[2];
+    bool apart = true;
+    for (const Axis& axis : p_.axis) {
+      apart = apart && axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.stride >= axis.kernel;
+    }
+    if (const Function spread = kernels_.spread_tiles(gather); apart && spread.entry != nullptr) {
+      const Problem p = upright(p_);
+      result.scalar = make_launch(p, spread, false, true, false, 1);
+      result.name = "tiles in shared memory, windows spread";
+      if (tile_gather(result.scalar, p, spread, gather != Gather::average, kept)) return true;
+    }
     if (is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
       const Function cells = kernels_.gather_tile_cells(gather, static_cast<int>(h.kernel), static_cast<int>(h.stride),
                                                         static_cast<int>(h.pad_begin % h.stride));
@@ -180,8 +323,13 @@ class Chooser {
                         : p_.with_indices                ? Share::index
                                                          : Share::sum;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
-    const bool many = share == Share::index && !channels_fastest && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
-    if (!many && (share == Share::index || share == Share::sum) &&
+    if (share == Share::sum && transposed_sum(result)) return;
+    const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
+    const bool many = share == Share::index && single_channels && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
+    const bool cells = !wide_ && is_small_square(p_) && p_.axis[1].stride == p_.axis[2].stride &&
+                       kernels_.gather_cells(false, share, false, static_cast<int>(p_.axis[1].kernel), static_cast<int>(p_.axis[1].stride),
+                                             static_cast<int>(p_.axis[1].pad_begin % p_.axis[1].stride)).entry != nullptr;
+    if (!many && !cells && (share == Share::index || share == Share::sum) &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
       return;
     }
@@ -232,12 +380,15 @@ class Chooser {
 
   void ordered(Launches& result) {
     result.scalar = make_launch(p_, kernels_.add_in_order(wide_), wide_, true, false, 1);
-    // 16 KB a warp: 14 warps on a multiprocessor; whole rows where they fit.
+    // 16 KB a warp: 14 warps on a multiprocessor.
     const std::size_t element = p_.dtype == DType::f64 ? 8 : 4;
     const std::int64_t most_elements = 16384 / static_cast<std::int64_t>(element);
-    const std::int64_t width = p_.axis[2].input;
-    cut_planes(result.scalar, p_, width <= most_elements ? most_elements / width * width : most_elements, 32, element);
-    result.name = "one warp to a plane, outputs in order";
+    if (p_.op == Op::fractional_max_pool) {
+      cut_planes(result.scalar, p_, most_elements, 32, element);
+    } else {
+      cut_rectangles(result.scalar, p_, most_elements, element);
+    }
+    result.name = "one warp to a part of a plane, outputs in order";
   }
 
   void unpool(Launches& result) {
@@ -272,7 +423,7 @@ class Chooser {
     result.name = "one thread to an element";
   }
 
-  const Problem& p_;
+  const Problem p_;
   const Kernels& kernels_;
   bool wide_;
 };
@@ -311,12 +462,16 @@ class CudaKernel final : public Kernel {
     if (Status status = check(); !status.ok()) return status;
     const CurrentDevice current(device_);
     if (current.error() != cudaSuccess) return device_failure(current.error(), "choosing the device");
-    const Pointers at{args.input,       args.output,     args.indices,     args.saved_indices, args.random_samples,
+    Pointers at{args.input,       args.output,     args.indices,     args.saved_indices, args.random_samples,
                       args.grad_output, args.grad_input, fault_.address(), irregular_.address()};
+    if (launches_.mirrored) {
+      at.input = args.grad_output;
+      at.output = args.grad_input;
+    }
     const auto stream = static_cast<cudaStream_t>(args.stream);
     const bool vector = launches_.vector.entry != nullptr && is_aligned(at);
-    cudaError_t error = run_launch(vector ? launches_.vector : launches_.scalar, problem_, at, stream);
-    if (error == cudaSuccess && launches_.then.entry != nullptr) error = run_launch(launches_.then, problem_, at, stream);
+    cudaError_t error = run_launch(vector ? launches_.vector : launches_.scalar, launches_.problem, at, stream);
+    if (error == cudaSuccess && launches_.then.entry != nullptr) error = run_launch(launches_.then, launches_.problem, at, stream);
     return error == cudaSuccess ? Status() : device_failure(error, "launching a kernel");
   }
 

@@ -42,6 +42,26 @@ __device__ __noinline__ bool is_tap(const Params<Int>& p, const Taps<Int> (&taps
   return true;
 }
 
+/// The same for square windows without dilation along height and width, which start at (top, left); flat indices.
+template <class Int>
+__device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth, Int top, Int left, std::int64_t code, Int& position) {
+  const Int height = p.axis[1].input, width = p.axis[2].input;
+  const Int plane = p.axis[0].input * height * width;
+  position = static_cast<Int>(code);
+  if (static_cast<std::uint64_t>(code) >= static_cast<std::uint64_t>(plane)) return false;
+  Int y = position;
+  const Int x = take(y, p.axis[2].by_input);
+  if (p.axis[0].input > 1) {
+    Int z = y;
+    y = take(z, p.axis[1].by_input);
+    const Int distance = z - depth.start;
+    const Int tap = p.axis[0].by_dilation.quotient(most<Int>(distance, 0));
+    if (distance < 0 || tap >= depth.whole || tap * p.axis[0].dilation != distance) return false;
+  }
+  return static_cast<unsigned>(y - top) < static_cast<unsigned>(p.axis[1].kernel) &&
+         static_cast<unsigned>(x - left) < static_cast<unsigned>(p.axis[2].kernel);
+}
+
 /// lp_pool: what one window passes on to its elements before their own factor p * x^(p-1).
 template <class T, class Int>
 __device__ inline Accumulator<T> power_slope(const Params<Int>& p, const T* plane, const Taps<Int> (&taps)[3], T grad) {
@@ -88,19 +108,21 @@ __device__ inline bool is_extreme_magnitude(const Params<Int>& p, const T* plane
 }
 
 /// One element of grad_input for kLanes channels; any windows, any strides.
-template <class T, int kLanes, Share kShare, class Int>
+template <class T, int kLanes, Share kShare, class Int, int kRows>
 __global__ void __launch_bounds__(kBlock) gather_windows(const __grid_constant__ Params<Int> p,
                                                          const __grid_constant__ Pointers at) {
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
-  const Int i[3] = {place.z, place.y, place.x};
+  Int i[3] = {place.z, place.y * kRows, place.x};
   Reach<Int> reach[3];
-#pragma unroll
-  for (int a = 0; a < 3; ++a) reach[a] = cover_of(p.axis[a], i[a]);
+  reach[0] = cover_of(p.axis[0], i[0]);
+  reach[2] = cover_of(p.axis[2], i[2]);
   const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
   const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
   const T* plane = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  for (int below = 0; below < kRows && i[1] < p.axis[1].input; ++below, ++i[1]) {
+  reach[1] = cover_of(p.axis[1], i[1]);
   const Int flat = (i[0] * p.axis[1].input + i[1]) * p.axis[2].input + i[2];
   Accumulator<T> sum[kLanes] = {};
   for (Int oz = reach[0].first; oz <= reach[0].last; ++oz) {
@@ -135,12 +157,15 @@ __global__ void __launch_bounds__(kBlock) gather_windows(const __grid_constant__
           for (int l = 0; l < kLanes; ++l) {
             if (codes[l] == mine) sum[l] += widen(sent.lane[l]);
           }
+        } else if (kShare == Share::sum && p.uniform_divisor) {
+#pragma unroll
+          for (int l = 0; l < kLanes; ++l) sum[l] += widen(sent.lane[l]);
         } else {
           const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
 #pragma unroll
           for (int l = 0; l < kLanes; ++l) {
             if constexpr (kShare == Share::sum) {
-              sum[l] += p.uniform_divisor ? widen(sent.lane[l]) : divide<T>(widen(sent.lane[l]), divisor_of(p, taps[0], taps[1], taps[2]));
+              sum[l] += divide<T>(widen(sent.lane[l]), divisor_of(p, taps[0], taps[1], taps[2]));
             } else if constexpr (kShare == Share::power) {
               sum[l] += power_slope(p, plane, taps, sent.lane[l]);
             } else {
@@ -170,6 +195,7 @@ __global__ void __launch_bounds__(kBlock) gather_windows(const __grid_constant__
   for (int l = 0; l < kLanes; ++l) result.lane[l] = narrow<T>(sum[l]);
   store(static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c + p.grad_input.at(i[0], i[1], i[2]),
         result);
+  }
 }
 
 constexpr int floor_quotient(int a, int b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
@@ -235,10 +261,22 @@ __global__ void __launch_bounds__(kBlock) gather_cells(const __grid_constant__ P
           const bool vouches = (start_y >= 0 ? start_y < kRows : place.y == 0) && (start_x >= 0 ? start_x < kColumns : place.x == 0);
           if (vouches && (tz == 0 || place.z < p.axis[0].dilation) && row_exists &&
               static_cast<unsigned>(ox) < static_cast<unsigned>(p.axis[2].output)) {
-            const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
+            if constexpr (kTaps) {
+              const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
 #pragma unroll
-            for (int l = 0; l < kLanes; ++l) {
-              if (!is_tap(p, taps, codes[c][l])) report(at.fault, kFaultIndex);
+              for (int l = 0; l < kLanes; ++l) {
+                if (!is_tap(p, taps, codes[c][l])) report(at.fault, kFaultIndex);
+              }
+            } else {
+              const Taps<Int> taps_z = taps_of(p.axis[0], oz);
+              bool right = true;
+#pragma unroll
+              for (int l = 0; l < kLanes; ++l) {
+                Int position;
+                right = right && (codes[c][l] == -1 || is_flat_tap(p, taps_z, oy * kStride - p.axis[1].pad_begin,
+                                                                   ox * kStride - p.axis[2].pad_begin, codes[c][l], position));
+              }
+              if (!right) report(at.fault, kFaultIndex);
             }
           }
         }

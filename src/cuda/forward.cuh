@@ -39,12 +39,22 @@ __device__ inline Accumulator<T> term(T value, double norm_type) {
   }
 }
 
+/// sum / divisor, correctly rounded, from the divisor's rounded reciprocal: the remainder of the first guess, computed exactly,
+/// corrects it (Markstein). Far from overflow and underflow only; elsewhere it divides.
+__device__ inline float quotient(float sum, float divisor, float reciprocal) {
+  const float guess = sum * reciprocal;
+  const float size = fabsf(guess);
+  if (size < 1e30F && (size > 1e-30F || sum == 0.0F)) return __fmaf_rn(__fmaf_rn(-guess, divisor, sum), reciprocal, guess);
+  return sum / divisor;
+}
+__device__ inline double quotient(double sum, double divisor, double) { return sum / divisor; }
+
 /// The sum itself where there is nothing to divide by.
 template <class T, class Int>
 __device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
   if constexpr (Number<T>::floating) {
     if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
-    if (p.uniform_divisor) return sum / uniform_divisor_of<Accumulator<T>>(p);
+    if (p.uniform_divisor) return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
   }
   return p.average ? divide<T>(sum, divisor) : sum;
 }
@@ -137,12 +147,19 @@ __global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ P
     fold[i] = empty_fold<kFold, T>();
     codes[i] = first;
   }
+  const std::int64_t counted = counted_taps<kFold>(p, taps[0], taps[1], taps[2]);
+  // Rows that follow each other without a gap are one long row: above all those of global pools.
+  if (taps[2].count() == p.axis[2].input && taps[2].whole == taps[2].count() && p.axis[1].dilation == 1 && p.axis[2].dilation == 1 &&
+      p.input.h == p.axis[2].input * p.input.w) {
+    taps[2].high = taps[2].low + taps[1].count() * taps[2].count();
+    taps[1].high = taps[1].count() > 0 ? taps[1].low + 1 : taps[1].low;
+  }
   for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
     for (Int ty = taps[1].low; ty < taps[1].high; ++ty) {
       const T* row = input + p.input.at(taps[0].start + tz * p.axis[0].dilation, taps[1].start + ty * p.axis[1].dilation, taps[2].start);
       const Int row_code = coding.base + tz * coding.d + ty * coding.h;
       const Int step = p.axis[2].dilation * p.input.w;
-#pragma unroll 4
+#pragma unroll 8
       for (Int tx = taps[2].low; tx < taps[2].high; ++tx) {
         const auto value = load<kLanes>(row + tx * step);
 #pragma unroll
@@ -160,7 +177,6 @@ __global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ P
       }
     }
   }
-  const std::int64_t counted = counted_taps<kFold>(p, taps[0], taps[1], taps[2]);
   Vector<T, kLanes> result;
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);

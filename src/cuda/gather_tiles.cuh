@@ -95,10 +95,9 @@ __device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, c
 #pragma unroll 2
   for (Int i = static_cast<Int>(threadIdx.x); i < count; i += kBlock) {
     Int rest = i;
-    const Int x = take(rest, p.axis[2].by_output);
-    const Int y = result.y0 + take(rest, p.tiling.source_y);
-    Int z = result.z0;
-    if (p.axis[0].output > 1) z += take(rest, p.tiling.source_z);
+    const Int x = take_of(rest, p.axis[2].by_output);
+    const Int y = result.y0 + take_of(rest, p.tiling.source_y);
+    const Int z = result.z0 + take_of(rest, p.tiling.source_z);
     if (y >= result.y1 || z >= result.z1) continue;
     const Int place = rest * out_plane + z * out_slice + y * result.width + x;
     const T value = source[place];
@@ -113,7 +112,14 @@ __device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, c
       std::int64_t code[1];
       load_codes(at.saved_indices, p.index_dtype, tile.plane * out_plane + place, code);
       bool wrong;
-      positions[i] = checked_position(p, code[0], z, y, x, wrong);
+      if (p.plain_windows) {
+        Int position;
+        wrong = code[0] != -1 && !is_flat_tap(p, taps_of(p.axis[0], z), y * p.axis[1].stride - p.axis[1].pad_begin,
+                                              x * p.axis[2].stride - p.axis[2].pad_begin, code[0], position);
+        positions[i] = wrong || code[0] == -1 ? -1 : position;
+      } else {
+        positions[i] = checked_position(p, code[0], z, y, x, wrong);
+      }
       if (kGather == Gather::last && (wrong || code[0] == -1)) *static_cast<volatile unsigned*>(at.irregular) = 1;
       if (kGather == Gather::selected && wrong) report(at.fault, kFaultIndex);
     }
@@ -197,6 +203,80 @@ __global__ void __launch_bounds__(kBlock) gather_tiles(const __grid_constant__ P
         }
       }
       result[rest * plane + position] = gathered<T, kGather>(p, value);
+    }
+  }
+}
+
+/// Windows that do not overlap, no dilation: every element has one output or none. A thread makes 16 bytes of results that follow
+/// each other in memory, across rows and planes, counting columns and outputs along instead of dividing.
+template <class T, Gather kGather>
+__global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ Params<std::int32_t> p,
+                                                       const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  constexpr int kRun = 16 / static_cast<int>(sizeof(T));
+  const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const DeviceAxis<Int> &h = p.axis[1], &w = p.axis[2];
+  const Int width = w.input, slice = h.input * width, plane = p.axis[0].input * slice;
+  // The tile is one run of elements: planes, or slices, or rows of one slice.
+  T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input);
+  const std::int64_t start = tile.plane * plane + tile.z0 * slice + tile.y0 * width;
+  const Int count = ((tile.planes - 1) * p.axis[0].input + tile.z1 - tile.z0 - 1) * slice + (tile.y1 - tile.y0) * width;
+  const auto ahead = static_cast<Int>((reinterpret_cast<std::uintptr_t>(result + start) & 15) / sizeof(T));
+  result += start;
+  const Int first_ox = w.by_stride.quotient(w.pad_begin), first_in_x = w.pad_begin - first_ox * w.stride;
+  for (Int run = static_cast<Int>(threadIdx.x) * kRun - ahead; run < count; run += kBlock * kRun) {
+    const Int first = most(run, 0);
+    Int x, y, z, local = first + tile.z0 * slice + tile.y0 * width;  // from the tile's first plane on
+    x = take_of(local, w.by_input);
+    y = take_of(local, h.by_input);
+    z = take_of(local, p.axis[0].by_input);
+    Int position = z * slice + y * width + x;
+    Int ox = w.by_stride.quotient(x + w.pad_begin), in_x = x + w.pad_begin - ox * w.stride;
+    Int oy = h.by_stride.quotient(y + h.pad_begin), in_y = y + h.pad_begin - oy * h.stride;
+    Int row = -1;  // where the outputs of this row begin; -1: none sees it
+    auto enter_row = [&] {
+      bool seen = in_y < h.kernel && oy < h.output;
+      Int oz = 0;
+      if (p.axis[0].input > 1) {
+        oz = p.axis[0].by_stride.quotient(z + p.axis[0].pad_begin);
+        seen = seen && z + p.axis[0].pad_begin - oz * p.axis[0].stride < p.axis[0].kernel && oz < p.axis[0].output;
+      }
+      row = seen ? from.row_at(local, oz, oy) : -1;
+    };
+    enter_row();
+    Vector<T, kRun> values;
+#pragma unroll
+    for (int i = 0; i < kRun; ++i) {
+      Gathered<T, kGather> value = nothing_gathered<T, kGather>();
+      if (run + i >= 0 && run + i < count) {
+        if (row >= 0 && in_x < w.kernel && ox < w.output) gather_one<T, kGather>(from, row + ox, position, value);
+        ++position;
+        ++x;
+        if (++in_x == w.stride) in_x = 0, ++ox;
+        if (x == width) {
+          x = 0;
+          ox = first_ox;
+          in_x = first_in_x;
+          if (++in_y == h.stride) in_y = 0, ++oy;
+          if (++y == h.input) {
+            y = 0;
+            oy = h.by_stride.quotient(h.pad_begin);
+            in_y = h.pad_begin - oy * h.stride;
+            if (++z == p.axis[0].input) z = 0, position = 0, ++local;
+          }
+          enter_row();
+        }
+      }
+      values.lane[i] = gathered<T, kGather>(p, value);
+    }
+    if (run >= 0 && run + kRun <= count) {
+      store(result + run, values);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kRun; ++i) {
+        if (run + i >= 0 && run + i < count) result[run + i] = values.lane[i];
+      }
     }
   }
 }

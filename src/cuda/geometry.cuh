@@ -188,6 +188,18 @@ struct Tiling {
   Int codes_at;                         // bytes before the second array in shared memory
 };
 
+/// Regions of outputs and where their source lies in shared memory. Strides in elements.
+struct Regions {
+  std::int32_t regions;           // in a block
+  std::int32_t rows, columns;     // outputs of a region
+  std::int32_t source_rows, source_columns;
+  Divisor<std::int32_t> tiles_y, tiles_x, channels, channel_groups;
+  Divisor<std::int32_t> by_regions, by_source_rows, by_source_columns, by_rows, by_columns;
+  std::int32_t region_step, row_step, column_step;  // in shared memory
+  std::int32_t total_regions;     // planar
+  bool channels_fastest;          // a block's regions are neighbouring channels of one place
+};
+
 /// The plan's half of a launch; the other half is the pointers of one run.
 template <class Int>
 struct Params {
@@ -205,11 +217,14 @@ struct Params {
   bool exact_reciprocal;  // a power of two, so that multiplying by its reciprocal rounds nothing
   float divisor_f32, reciprocal_f32;
   double divisor_f64, reciprocal_f64;
+  bool plain_windows;    // flat indices, sliding windows without dilation along height and width
   bool paired_columns;   // a cell's row of grad_input is aligned: one store
   Int range;             // elements of a plane in one block's table: scatters
   Int ranges;
+  Int rectangle_width;   // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
   Tiling<Int> tiling;
+  Regions regions;
 };
 
 struct Pointers {

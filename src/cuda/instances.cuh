@@ -96,6 +96,14 @@ struct Instances {
     return {};
   }
 
+  static Function lines(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? function(&gpu::fold_lines<T, Fold::max, true>) : function(&gpu::fold_lines<T, Fold::max, false>);
+      if (fold == Fold::sum) return function(&gpu::fold_lines<T, Fold::sum, false>);
+    }
+    return {};
+  }
+
   template <Gather kGather>
   static Function gather_tiles_of(int rows) {
     return rows == 4 ? function(&gpu::gather_tiles<T, kGather, 4>, 4) : function(&gpu::gather_tiles<T, kGather, 1>);
@@ -105,6 +113,14 @@ struct Instances {
       if (gather == Gather::selected) return gather_tiles_of<Gather::selected>(rows);
       if (gather == Gather::average) return gather_tiles_of<Gather::average>(rows);
       return gather_tiles_of<Gather::last>(rows);
+    }
+    return {};
+  }
+  static Function spread(Gather gather) {
+    if constexpr (kTuned) {
+      if (gather == Gather::selected) return function(&gpu::spread_tiles<T, Gather::selected>);
+      if (gather == Gather::average) return function(&gpu::spread_tiles<T, Gather::average>);
+      return function(&gpu::spread_tiles<T, Gather::last>);
     }
     return {};
   }
@@ -118,18 +134,16 @@ struct Instances {
   }
   static Function tile_cells(Gather gather, int kernel, int stride, int phase) {
     if constexpr (kTuned) {
-      if (gather == Gather::selected) return tile_cells_of<Gather::selected>(kernel, stride, phase);
-      if (gather == Gather::average) return tile_cells_of<Gather::average>(kernel, stride, phase);
-      return tile_cells_of<Gather::last>(kernel, stride, phase);
+      if (gather == Gather::last) return tile_cells_of<Gather::last>(kernel, stride, phase);
     }
     return {};
   }
 
   template <Share kShare>
   static Function gather_of(bool vector, bool wide) {
-    if (wide) return function(&gather_windows<T, 1, kShare, std::int64_t>);
-    if (vector) return function(&gather_windows<T, kLanes, kShare, std::int32_t>);
-    return function(&gather_windows<T, 1, kShare, std::int32_t>);
+    if (wide) return function(&gather_windows<T, 1, kShare, std::int64_t, 1>);
+    if (vector) return function(&gather_windows<T, kLanes, kShare, std::int32_t, 4>, 4);
+    return function(&gather_windows<T, 1, kShare, std::int32_t, 1>);
   }
   static Function gather(bool vector, Share share, bool wide) {
     if (share == Share::index) return gather_of<Share::index>(vector, wide);
@@ -137,22 +151,22 @@ struct Instances {
     if constexpr (kFloating) {
       if (vector) return {};
       if (share == Share::power) {
-        return wide ? function(&gather_windows<T, 1, Share::power, std::int64_t>)
-                    : function(&gather_windows<T, 1, Share::power, std::int32_t>);
+        return wide ? function(&gather_windows<T, 1, Share::power, std::int64_t, 1>)
+                    : function(&gather_windows<T, 1, Share::power, std::int32_t, 1>);
       }
-      return wide ? function(&gather_windows<T, 1, Share::infinite, std::int64_t>)
-                  : function(&gather_windows<T, 1, Share::infinite, std::int32_t>);
+      return wide ? function(&gather_windows<T, 1, Share::infinite, std::int64_t, 1>)
+                  : function(&gather_windows<T, 1, Share::infinite, std::int32_t, 1>);
     }
     return {};
   }
 
   template <Share kShare, bool kTaps, int kLanesUsed>
   static Function cells_of(int kernel, int stride, int phase) {
-    constexpr int kTall = kLanesUsed == 1 ? 4 : 2;
-    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 2, 2, 0, 2, 2>, 2, 2);
-    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 0, 2, 2>, 2, 2);
-    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 1, 2, 2>, 2, 2);
-    if (kernel == 3 && stride == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 1, 0, kTall, 1>, kTall, 1);
+    constexpr int kTall = kLanesUsed == 1 ? 4 : 2, kWide = kLanesUsed == 1 ? 4 : 2, kNarrow = kLanesUsed == 1 ? 2 : 1;
+    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 2, 2, 0, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 0, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 1, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 1, 0, kTall, kNarrow>, kTall, kNarrow);
     return {};
   }
   template <Share kShare, bool kTaps>
@@ -186,8 +200,8 @@ struct Instances {
     return {};
   }
 
-  static constexpr Kernels table{kLanes, windows,      strips,     tiles,             staged,         gather,
-                                 cells,  tile_gathers, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
+  static constexpr Kernels table{kLanes, windows,      strips,     tiles,             staged,         lines, gather,
+                                 cells,  tile_gathers, spread, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
 };
 
 }  // namespace cenote::gpu

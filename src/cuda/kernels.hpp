@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/gather_tiles.cuh"
+#include "cuda/long_windows.cuh"
 
 namespace cenote::gpu {
 
@@ -23,11 +24,15 @@ struct Kernels {
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
+  /// Long windows along height and width, no dilation.
+  Function (*fold_lines)(Fold fold, bool indices);
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
+  /// Windows that do not overlap.
+  Function (*spread_tiles)(Gather gather);
   Function (*gather_tile_cells)(Gather gather, int kernel, int stride, int phase);
   Function (*unpool_windows)(bool vector);
   Function (*unpool_ranges)(bool wide);

@@ -68,6 +68,10 @@ Params<Int> make_params(const Problem& p, bool large, bool channels_fastest, int
     }
   }
   result.uniform_divisor = uniform;
+  result.plain_windows = p.index_kind != IndexKind::window;
+  for (int a = 0; a < 3; ++a) {
+    result.plain_windows = result.plain_windows && p.axis[a].rule == WindowRule::sliding && (a == 0 || p.axis[a].dilation == 1);
+  }
   result.small_plane = Divisor<Int>(larger(p.axis[0].output * p.axis[1].output * p.axis[2].output, 1));
   double divisor = 1;
   if (result.average && uniform && p.axis[0].output * p.axis[1].output * p.axis[2].output > 0) {
@@ -165,6 +169,27 @@ void cut_planes(Launch& launch, const Problem& p, std::int64_t range, int block,
   launch.blocks_not_threads = true;
   launch.shared_bytes = static_cast<std::size_t>(used) * bytes_per_element;
   launch.threads_per_entry = ranges * p.channels;
+  launch.batch_per_launch = smaller(p.batch, larger(kLimit / larger(launch.threads_per_entry, 1), 1));
+}
+
+void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements, std::size_t bytes_per_element) {
+  const std::int64_t depth = larger(p.axis[0].input, 1), height = larger(p.axis[1].input, 1), width = larger(p.axis[2].input, 1);
+  // As square as may be: the outputs that see a rectangle reach beyond it on every side.
+  std::int64_t columns = smaller(width, 64), rows = smaller(height, most_elements / columns);
+  if (rows == height) columns = smaller(width, most_elements / rows);
+  cut_planes(launch, p, most_elements, 32, bytes_per_element);
+  const std::int64_t parts = depth * ceil_div(height, rows) * ceil_div(width, columns);
+  auto fill = [&]<class Int>(Params<Int>& params) {
+    params.range = static_cast<Int>(rows * columns);
+    params.ranges = static_cast<Int>(parts);
+    params.rectangle_width = static_cast<Int>(columns);
+    params.grid.width = Divisor<Int>(parts);
+    params.grid.height = Divisor<Int>(ceil_div(width, columns));
+  };
+  fill(launch.narrow);
+  fill(launch.broad);
+  launch.shared_bytes = static_cast<std::size_t>(rows * columns) * bytes_per_element;
+  launch.threads_per_entry = parts * p.channels;
   launch.batch_per_launch = smaller(p.batch, larger(kLimit / larger(launch.threads_per_entry, 1), 1));
 }
 

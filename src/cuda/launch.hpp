@@ -41,6 +41,9 @@ Launch make_launch(const Problem& p, const Function& function, bool wide, bool l
 /// Blocks that own `range` elements of a plane each.
 void cut_planes(Launch& launch, const Problem& p, std::int64_t range, int block, std::size_t bytes_per_element);
 
+/// Warps that own a rectangle of a slice each, of at most that many elements.
+void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements, std::size_t bytes_per_element);
+
 cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, cudaStream_t stream) noexcept;
 
 }  // namespace cenote::gpu

@@ -54,6 +54,12 @@ CENOTE_HOST_DEVICE Int take(Int& n, const Divisor<Int>& by) {
   return remainder;
 }
 
+/// The same where the divisor often is 1.
+template <class Int>
+CENOTE_HOST_DEVICE Int take_of(Int& n, const Divisor<Int>& by) {
+  return by.value == 1 ? Int{0} : take(n, by);
+}
+
 /// What sums of T accumulate in, and T's ends. The max family compares and keeps T itself, so that bits survive.
 template <class T>
 struct Number;

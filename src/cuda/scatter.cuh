@@ -175,10 +175,11 @@ __global__ void __launch_bounds__(kBlock) take_from_planes(const __grid_constant
   static_cast<T*>(at.grad_input)[i] = static_cast<const T*>(at.grad_output)[static_cast<std::int64_t>(plane) * large + code[0]];
 }
 
-/// Adds each output's gradient at its index, in ascending output order: one warp owns a range of a plane and walks through the
+/// Adds each output's gradient at its index, in ascending output order: one warp owns a part of a plane and walks through the
 /// outputs 32 at a time; where several of the 32 meet at one place, the first of them adds for all, in order.
 ///
-/// Windows that are known narrow the walk to the rows that can reach the range; drawn ones do not.
+/// Where windows are known, the part is a rectangle of one slice and the walk goes over the outputs that see it; where they were
+/// drawn, it is a range of the plane and the walk goes over all of them.
 template <class T, class Int>
 __global__ void __launch_bounds__(32) add_in_order(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   extern __shared__ unsigned long long shared_sums[];
@@ -187,66 +188,98 @@ __global__ void __launch_bounds__(32) add_in_order(const __grid_constant__ Param
   __shared__ Sum sent[32];
   const Int lane = static_cast<Int>(threadIdx.x);
   Int rest = static_cast<Int>(blockIdx.x);
-  const Int begin = take(rest, p.grid.width) * p.range;
+  const Int part = take(rest, p.grid.width);
   const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
-  const Int plane = p.axis[0].input * p.axis[1].input * p.axis[2].input;
-  const Int size = least<Int>(p.range, plane - begin);
+  const Int height = p.axis[1].input, width = p.axis[2].input, plane = p.axis[0].input * height * width;
+  const bool known = p.rectangle_width > 0;
+  // The part: elements [begin, begin + size), or the rectangle at (y0, x0).
+  const Int begin = known ? 0 : part * p.range;
+  Int size = known ? p.range : least<Int>(p.range, plane - begin);
+  Int y0 = 0, x0 = 0, rows = 0, columns = 0, across = part;
+  Int first_z = 0, last_z = p.axis[0].output - 1, first_y = 0, last_y = p.axis[1].output - 1, first_x = 0, last_x = p.axis[2].output - 1;
+  Int slice = 0;
+  if (known) {
+    x0 = take(across, p.grid.height) * p.rectangle_width;
+    const Int heights = p.range / p.rectangle_width;
+    Int tile_y = across;
+    const Int tiles_y = (height + heights - 1) / heights;
+    slice = tile_y / tiles_y;
+    y0 = (tile_y - slice * tiles_y) * heights;
+    rows = least<Int>(heights, height - y0);
+    columns = least<Int>(p.rectangle_width, width - x0);
+    first_z = cover_of(p.axis[0], slice).first;
+    last_z = cover_of(p.axis[0], slice).last;
+    first_y = cover_of(p.axis[1], y0).first;
+    last_y = cover_of<Int>(p.axis[1], y0 + rows - 1).last;
+    first_x = cover_of(p.axis[2], x0).first;
+    last_x = cover_of<Int>(p.axis[2], x0 + columns - 1).last;
+  }
   for (Int i = lane; i < size; i += 32) sums[i] = Sum{0};
   __syncwarp();
-  Int first = 0, last = p.axis[0].output * p.axis[1].output * p.axis[2].output;
-  const bool known = p.axis[2].rule != WindowRule::fractional;
-  if (known && p.ranges > 1) {
-    // Rows of outputs, in row-major order of (z, y), that can select an element in [begin, begin + size).
-    Int z0, y0, x0, z1, y1, x1;
-    split_plane<Int>(p, begin, z0, y0, x0);
-    split_plane<Int>(p, begin + size - 1, z1, y1, x1);
-    const Reach<Int> low = cover_of(p.axis[0], z0), high = cover_of(p.axis[0], z1);
-    const Int rows = p.axis[1].output;
-    Int first_row = low.first * rows, last_row = (high.last + 1) * rows;
-    if (p.axis[0].output == 1) {
-      first_row += cover_of(p.axis[1], y0).first;
-      last_row = high.last * rows + cover_of(p.axis[1], y1).last + 1;
-    }
-    first = first_row * p.axis[2].output;
-    last = most<Int>(first, last_row * p.axis[2].output);
-  }
   const std::int64_t indices = n * p.indices.n + c * p.indices.c;
   const T* grad = static_cast<const T*>(at.grad_output) + n * p.grad_output.n + c * p.grad_output.c;
-  for (Int base = first; base < last; base += 32) {
-    const Int o = base + lane;
-    Int key = -1 - lane;
-    Sum share = 0;
-    if (o < last) {
-      Place<Int> place = small_place(p, o);
-      place.n = n;
-      place.c = c;
-      std::int64_t code[1];
-      load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(place.z, place.y, place.x), code);
-      share = widen(grad[p.grad_output.at(place.z, place.y, place.x)]);
-      if (code[0] != -1) {
-        Int position = position_of<T>(p, at, place, code[0]);
-        if (known && position >= 0 && p.index_kind != IndexKind::window) {
-          const Taps<Int> taps[3] = {taps_of(p.axis[0], place.z), taps_of(p.axis[1], place.y), taps_of(p.axis[2], place.x)};
-          if (!is_tap(p, taps, code[0])) position = -1;
+  for (Int oz = first_z; oz <= last_z; ++oz) {
+    for (Int oy = first_y; oy <= last_y; ++oy) {
+      for (Int base = first_x; base <= last_x; base += 32) {
+        const Int ox = base + lane;
+        Int key = -1 - lane;
+        Sum share = 0;
+        if (ox <= last_x) {
+          std::int64_t code[1];
+          load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), code);
+          share = widen(grad[p.grad_output.at(oz, oy, ox)]);
+          Int position = -1;
+          bool wrong = false;
+          if (code[0] != -1) {
+            if (known && p.plain_windows) {
+              wrong = !is_flat_tap<Int>(p, taps_of(p.axis[0], oz), oy * p.axis[1].stride - p.axis[1].pad_begin,
+                                        ox * p.axis[2].stride - p.axis[2].pad_begin, code[0], position);
+            } else {
+              const Place<Int> place{n, c, oz, oy, ox};
+              position = position_of<T>(p, at, place, code[0]);
+              wrong = position < 0;
+              if (known && !wrong && p.index_kind != IndexKind::window) {
+                const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
+                wrong = !is_tap(p, taps, code[0]);
+              }
+            }
+            if (wrong) {
+              report(at.fault, kFaultIndex);
+            } else if (known) {
+              Int y = position;
+              const Int x = take(y, p.axis[2].by_input);
+              Int z = 0;
+              if (p.axis[0].input > 1) {
+                z = y;
+                y = take(z, p.axis[1].by_input);
+              }
+              if (z == slice && y >= y0 && y < y0 + rows && x >= x0 && x < x0 + columns) key = (y - y0) * p.rectangle_width + x - x0;
+            } else if (position >= begin && position < begin + size) {
+              key = position - begin;
+            }
+          }
         }
-        if (position < 0) {
-          report(at.fault, kFaultIndex);
-        } else if (position >= begin && position < begin + size) {
-          key = position - begin;
+        sent[lane] = share;
+        __syncwarp();
+        unsigned together = __match_any_sync(0xffffffffU, key);
+        if (key >= 0 && (together & ((1U << lane) - 1U)) == 0) {
+          Sum sum = sums[key];
+          for (; together != 0; together &= together - 1U) sum += sent[__ffs(static_cast<int>(together)) - 1];
+          sums[key] = sum;
         }
+        __syncwarp();
       }
     }
-    sent[lane] = share;
-    __syncwarp();
-    unsigned together = __match_any_sync(0xffffffffU, key);
-    if (key >= 0 && (together & ((1U << lane) - 1U)) == 0) {
-      Sum sum = sums[key];
-      for (; together != 0; together &= together - 1U) sum += sent[__ffs(static_cast<int>(together)) - 1];
-      sums[key] = sum;
-    }
-    __syncwarp();
   }
   T* result = static_cast<T*>(at.grad_input) + n * p.grad_input.n + c * p.grad_input.c;
+  if (known) {
+    for (Int row = 0; row < rows; ++row) {
+      for (Int x = lane; x < columns; x += 32) {
+        result[p.grad_input.at(slice, y0 + row, x0 + x)] = narrow<T>(sums[row * p.rectangle_width + x]);
+      }
+    }
+    return;
+  }
   for (Int i = lane; i < size; i += 32) {
     Int z, y, x;
     split_plane<Int>(p, begin + i, z, y, x);

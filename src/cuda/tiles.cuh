@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(kBlock) fold_tiles(const __grid_constant__ Par
   const bool taps_wanted = p.index_kind == IndexKind::window;
   for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
     Int rest = item;
-    const Int x = take(rest, p.tiling.items_x);
-    const Int y = tile.y0 + take(rest, p.tiling.items_y) * kRows;
-    const Int z = tile.z0 + take(rest, p.tiling.items_z);
+    const Int x = take_of(rest, p.tiling.items_x);
+    const Int y = tile.y0 + take_of(rest, p.tiling.items_y) * kRows;
+    const Int z = tile.z0 + take_of(rest, p.tiling.items_z);
     if (y >= tile.y1 || z >= tile.z1 || rest >= tile.planes) continue;
     const Taps<Int> depth = taps_of(p.axis[0], z);
     const Int top = y * kStride - p.axis[1].pad_begin, left = x * p.axis[2].stride - p.axis[2].pad_begin;
@@ -238,9 +238,9 @@ __global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_const
   for (Int base = 0; base < p.tiling.items; base += kBlock / kGroup) {
     const Int item = base + static_cast<Int>(threadIdx.x) / kGroup;
     Int rest = item;
-    const Int x = take(rest, p.tiling.items_x);
-    const Int y = tile.y0 + take(rest, p.tiling.items_y);
-    const Int z = tile.z0 + take(rest, p.tiling.items_z);
+    const Int x = take_of(rest, p.tiling.items_x);
+    const Int y = tile.y0 + take_of(rest, p.tiling.items_y);
+    const Int z = tile.z0 + take_of(rest, p.tiling.items_z);
     const bool exists = item < p.tiling.items && y < tile.y1 && z < tile.z1 && rest < tile.planes;
     Folded<T, kFold> fold = empty_fold<kFold, T>();
     Int code = INT32_MAX;
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_const
       taps[0] = taps_of(p.axis[0], z);
       taps[1] = taps_of(p.axis[1], y);
       taps[2] = taps_of(p.axis[2], x);
-      coding = coding_of(p, taps[0], taps[1], taps[2]);
+      if (kIndices || kGroup > 1) coding = coding_of(p, taps[0], taps[1], taps[2]);
       const Int step = p.axis[2].dilation;
       for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
         const T* slice = staged.slice_at(rest, taps[0].start + tz * p.axis[0].dilation);
@@ -263,19 +263,30 @@ __global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_const
         while (ty < taps[1].high) {
           const T* row = slice + (taps[1].start + ty * p.axis[1].dilation - staged.extent.y0) * width + taps[2].start;
           const Int row_code = coding.base + tz * coding.d + ty * coding.h;
-#pragma unroll 4
-          for (; tx < taps[2].high; tx += kGroup) {
-            T value = row[tx * step];
-            if constexpr (is_extreme<kFold>) {
-              if (p.absolute) value = magnitude(value);
-              if (beats<kFold>(value, fold)) {
-                fold = value;
-                code = row_code + tx * coding.w;
+          for (; tx < taps[2].high; tx += 4 * kGroup) {
+            T value[4];
+            Int tap[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              // Beyond the row's end: its last tap of this thread again, which changes no maximum; sums leave it out.
+              tap[i] = i == 0 || tx + i * kGroup < taps[2].high ? tx + i * kGroup : tap[i > 0 ? i - 1 : 0];
+              value[i] = row[tap[i] * step];
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              if constexpr (is_extreme<kFold>) {
+                const T v = p.absolute ? magnitude(value[i]) : value[i];
+                if (beats<kFold>(v, fold)) {
+                  fold = v;
+                  if (kIndices || kGroup > 1) code = row_code + tap[i] * coding.w;
+                }
+              } else {
+                if (i == 0 || tap[i] != tap[i > 0 ? i - 1 : 0]) fold += term<kFold>(value[i], p.norm_type);
               }
-            } else {
-              fold += term<kFold>(value, p.norm_type);
             }
           }
+          // Back to where the last tap taken leaves off.
+          tx = taps[2].high + (tx - taps[2].high) % kGroup;
           while (tx >= taps[2].high && ty < taps[1].high) tx -= row_taps, ++ty;
         }
       }

@@ -171,4 +171,74 @@ bool tile_gather(Launch& launch, const Problem& p, const Function& function, boo
   return true;
 }
 
+bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  const bool indices = p.with_indices;
+  const std::int64_t value = p.reduction == Reduction::max || p.reduction == Reduction::min
+                                 ? static_cast<std::int64_t>(size_of(p.dtype))
+                                 : larger(static_cast<std::int64_t>(size_of(p.dtype)), 4);
+  constexpr std::int64_t kBytes = 44 << 10;
+  const std::int64_t wanted_regions = channels_fastest ? smaller(p.channels, 8) : 1;
+  auto source = [](const Axis& axis, std::int64_t outputs) { return (outputs - 1) * axis.stride + axis.kernel; };
+  auto pitch = [&](std::int64_t columns) { return source(w, columns) | 1; };  // odd: lines below each other lie in different banks
+  auto bytes = [&](std::int64_t rows, std::int64_t columns) {
+    const std::int64_t row = channels_fastest ? source(w, columns) : pitch(columns);
+    return source(h, rows) * row * (value + (indices ? 4 : 0));
+  };
+  // The region whose source exceeds it least.
+  std::int64_t best_rows = 0, best_columns = 0;
+  double best = 0;
+  for (std::int64_t rows : {8, 16, 24, 32, 48, 64, 96, 128}) {
+    for (std::int64_t columns : {8, 16, 24, 32, 48, 64, 96, 128, 192, 256}) {
+      const std::int64_t r = smaller(rows, h.output), c = smaller(columns, w.output);
+      if (bytes(r, c) * wanted_regions > kBytes) continue;
+      if (h.output == 1 && !channels_fastest && columns > 96) continue;  // one line a region: more regions instead
+      const double covered = static_cast<double>(ceil_div(h.output, r) * r) / static_cast<double>(h.output) *
+                             static_cast<double>(ceil_div(w.output, c) * c) / static_cast<double>(w.output);
+      const double score = static_cast<double>(r * c) / static_cast<double>(source(h, r) * source(w, c)) / covered;
+      if (score > best * 1.02) best = score, best_rows = r, best_columns = c;
+    }
+  }
+  if (best_rows == 0) return false;
+  const std::int64_t region = bytes(best_rows, best_columns);
+  Regions& regions = launch.narrow.regions;
+  const std::int64_t tiles = ceil_div(h.output, best_rows) * ceil_div(w.output, best_columns);
+  const std::int64_t planes = p.batch * p.channels;
+  // Enough lines for every thread, but not more than the memory of five blocks on a multiprocessor.
+  std::int64_t count = wanted_regions;
+  if (!channels_fastest) {
+    while (count * smaller(source(h, best_rows), best_columns) < kLineBlock && (count + 1) * region <= kBytes) ++count;
+  } else {
+    while (count < p.channels && count < 32 && 2 * count * region <= kBytes) count *= 2;
+    count = smaller(count, p.channels);
+  }
+  regions.regions = static_cast<std::int32_t>(count);
+  regions.rows = static_cast<std::int32_t>(best_rows);
+  regions.columns = static_cast<std::int32_t>(best_columns);
+  regions.source_rows = static_cast<std::int32_t>(source(h, best_rows));
+  regions.source_columns = static_cast<std::int32_t>(source(w, best_columns));
+  regions.tiles_y = Divisor<std::int32_t>(ceil_div(h.output, best_rows));
+  regions.tiles_x = Divisor<std::int32_t>(ceil_div(w.output, best_columns));
+  regions.channels = Divisor<std::int32_t>(p.channels);
+  regions.channel_groups = Divisor<std::int32_t>(ceil_div(p.channels, count));
+  regions.by_regions = Divisor<std::int32_t>(count);
+  regions.by_source_rows = Divisor<std::int32_t>(regions.source_rows);
+  regions.by_source_columns = Divisor<std::int32_t>(regions.source_columns);
+  regions.by_rows = Divisor<std::int32_t>(best_rows);
+  regions.by_columns = Divisor<std::int32_t>(best_columns);
+  regions.channels_fastest = channels_fastest;
+  if (planes * tiles > INT32_MAX / 2) return false;
+  regions.total_regions = static_cast<std::int32_t>(planes * tiles);
+  regions.column_step = channels_fastest ? regions.regions : 1;
+  regions.row_step = channels_fastest ? regions.source_columns * regions.regions : static_cast<std::int32_t>(pitch(best_columns));
+  regions.region_step = channels_fastest ? 1 : regions.source_rows * regions.row_step;
+  const std::int64_t elements = channels_fastest ? static_cast<std::int64_t>(regions.source_rows) * regions.row_step
+                                                 : static_cast<std::int64_t>(regions.regions) * regions.region_step;
+  launch.narrow.tiling.codes_at = static_cast<std::int32_t>(ceil_div(elements * value, 16) * 16);
+  launch.shared_bytes = static_cast<std::size_t>(launch.narrow.tiling.codes_at + (indices ? elements * 4 : 0));
+  launch.block = kLineBlock;
+  launch.tiles = channels_fastest ? p.batch * tiles * ceil_div(p.channels, count) : ceil_div(planes * tiles, count);
+  return launch.shared_bytes <= (48 << 10);
+}
+
 }  // namespace cenote::gpu

@@ -17,4 +17,7 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
 
+/// Cuts outputs into regions for fold_lines. False: no region fits, or too few windows overlap to be worth it.
+bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest);
+
 }  // namespace cenote::gpu

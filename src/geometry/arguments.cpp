@@ -3,6 +3,7 @@
 #include "geometry/checks.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace cenote {
@@ -22,6 +23,12 @@ std::string text_of(const DimList& list) {
   std::string text = "[";
   for (int i = 0; i < list.count && i < DimList::kCapacity; ++i) text += (i == 0 ? "" : ", ") + one(list.values[i]);
   return text + (list.count > DimList::kCapacity ? ", ...]" : "]");
+}
+
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
 }
 
 Status expand(const Call& call, const char* argument, const DimList& list, OneElementList one, Values& values) {
@@ -56,21 +63,23 @@ Status check_positive(const Call& call, const char* argument, const Values& valu
   return {};
 }
 
-Status overflow(const Call& call, const char* argument) {
-  return call.refuse(argument, "the window computed from %s does not fit in 63 bits", argument);
+Status overflow(const Call& call, const char* argument, std::int64_t value) {
+  return call.refuse(argument, "the window computed from %s %lld does not fit in 63 bits", argument, static_cast<long long>(value));
 }
 
 /// PyTorch's output size, 64-bit and checked: floor((I + begin + end - E + (ceil ? s-1 : 0)) / s) + 1, less one where the last
 /// window would start in the right padding.
 Status output_size(const Call& call, const Axis& axis, std::int64_t effective, bool ceil_mode, std::int64_t& output) {
   std::int64_t base = 0;
-  if (!checked_add(axis.input, axis.pad_begin, base) || !checked_add(base, axis.pad_end, base)) return overflow(call, "padding");
-  if (!checked_add(base, -effective, base)) return overflow(call, "kernel_size");
-  if (ceil_mode && !checked_add(base, axis.stride - 1, base)) return overflow(call, "stride");
+  if (!checked_add(axis.input, axis.pad_begin, base) || !checked_add(base, axis.pad_end, base)) {
+    return overflow(call, "padding", axis.pad_end);
+  }
+  if (!checked_add(base, -effective, base)) return overflow(call, "kernel_size", axis.kernel);
+  if (ceil_mode && !checked_add(base, axis.stride - 1, base)) return overflow(call, "stride", axis.stride);
   output = floor_div(base, axis.stride) + 1;
   std::int64_t last_start = 0;
   if (output >= 1) {
-    if (!checked_mul(output - 1, axis.stride, last_start)) return overflow(call, "stride");
+    if (!checked_mul(output - 1, axis.stride, last_start)) return overflow(call, "stride", axis.stride);
     if (ceil_mode && last_start >= axis.input + axis.pad_begin) --output;
   }
   return {};
@@ -81,7 +90,7 @@ Status resolve_padding(const Call& call, Axis& axis, int a, const Values& begin,
   if (mode == PaddingList::Mode::same_upper || mode == PaddingList::Mode::same_lower) {
     axis.output = ceil_div(axis.input, axis.stride);
     std::int64_t total = (axis.output - 1) * axis.stride;  // < input
-    if (!checked_add(total, effective - axis.input, total)) return overflow(call, "kernel_size");
+    if (!checked_add(total, effective - axis.input, total)) return overflow(call, "kernel_size", axis.kernel);
     total = larger(total, 0);
     axis.pad_begin = mode == PaddingList::Mode::same_upper ? total / 2 : total - total / 2;
     axis.pad_end = total - axis.pad_begin;
@@ -156,7 +165,7 @@ Status resolve_sliding(const Call& call, Axis (&axis)[3]) {
     }
     std::int64_t effective = 0;
     if (!checked_mul(kernel[a] - 1, dilation[a], effective) || !checked_add(effective, 1, effective)) {
-      return overflow(call, "dilation");
+      return overflow(call, "dilation", dilation[a]);
     }
     CENOTE_RETURN_IF_FAILED(resolve_padding(call, axis[a], a, begin, end, effective));
     same = axis[a].output != 0;
@@ -165,7 +174,7 @@ Status resolve_sliding(const Call& call, Axis (&axis)[3]) {
     std::int64_t reach = 0;
     if (axis[a].output >= 1 && (!checked_mul(axis[a].output - 1, axis[a].stride, reach) || !checked_add(reach, effective, reach) ||
                                 !checked_add(reach, axis[a].input, reach) || !checked_add(reach, axis[a].pad_end, reach))) {
-      return overflow(call, "kernel_size");
+      return overflow(call, "kernel_size", kernel[a]);
     }
   }
   CENOTE_RETURN_IF_FAILED(check_pool_3d_fits(call, axis));
@@ -234,14 +243,22 @@ Status resolve_fractional(const Call& call, Axis (&axis)[3]) {
   for (int a = 0; a < 3; ++a) {
     axis[a] = {WindowRule::fractional, call.spatial[a], output[a], kernel[a], 1, 1, 0, 0};
     if (a < 3 - dims) continue;
+    // The output's size is an argument, or comes from one.
+    const std::string given = spec.output_size.empty() ? "output_ratio " + text_of(*spec.output_ratio[a - (3 - dims)]) + " gives the "
+                                                       : "";
+    const char* const argument = given.empty() ? "output_size" : "output_ratio";
     if (output[a] < 0) {
-      return call.refuse("output_size", "output_size must not be negative, got %lld", static_cast<long long>(output[a]));
+      return call.refuse(argument, "%soutput_size must not be negative, got %lld", given.c_str(), static_cast<long long>(output[a]));
+    }
+    if (kernel[a] > axis[a].input) {
+      return call.refuse("kernel_size", "kernel_size %lld is larger than the input's size %lld along that axis",
+                         static_cast<long long>(kernel[a]), static_cast<long long>(axis[a].input));
     }
     // 2d: O + k - 1 <= I; 3d is stricter: O + k - 1 < I.
     const std::int64_t room = axis[a].input - (dims == 3 ? 1 : 0);
-    if (kernel[a] > axis[a].input || output[a] > room || kernel[a] - 1 > room - output[a]) {
-      return call.refuse("output_size", "output_size %lld with kernel_size %lld needs an input larger than %lld along that axis",
-                         static_cast<long long>(output[a]), static_cast<long long>(kernel[a]),
+    if (output[a] > room || kernel[a] - 1 > room - output[a]) {
+      return call.refuse(argument, "%soutput_size %lld, which with kernel_size %lld needs an input larger than %lld along that axis",
+                         given.c_str(), static_cast<long long>(output[a]), static_cast<long long>(kernel[a]),
                          static_cast<long long>(axis[a].input));
     }
   }
@@ -272,17 +289,19 @@ Status resolve_unpool(const Call& call, Axis (&axis)[3]) {
       return call.refuse("padding", "padding must not be negative, got %lld", static_cast<long long>(padding[a]));
     }
     std::int64_t size = 0, twice = 0, reach = 0;
-    if (!checked_mul(call.spatial[a] - 1, stride[a], size) || !checked_add(size, kernel[a], size) ||
-        !checked_mul(padding[a], 2, twice) || !checked_add(size, -twice, size) || !checked_mul(kernel[a] - 1, dilation[a], reach) ||
-        !checked_add(reach, size, reach)) {
-      return overflow(call, "kernel_size");
+    const bool default_stride = spec.stride.empty();
+    if (!checked_mul(call.spatial[a] - 1, stride[a], size)) return overflow(call, default_stride ? "kernel_size" : "stride", stride[a]);
+    if (!checked_add(size, kernel[a], size)) return overflow(call, "kernel_size", kernel[a]);
+    if (!checked_mul(padding[a], 2, twice) || !checked_add(size, -twice, size)) return overflow(call, "padding", padding[a]);
+    if (!checked_mul(kernel[a] - 1, dilation[a], reach) || !checked_add(reach, larger(size, 0), reach)) {
+      return overflow(call, dilation[a] > 1 ? "dilation" : "kernel_size", dilation[a] > 1 ? dilation[a] : kernel[a]);
     }
     if (given) {
       const Dim& dim = sizes.values[sizes.scalar ? 0 : a - (3 - dims) + (sizes.count == dims ? 0 : 2)];
       if (dim.is_keep) return call.refuse("output_size", "output_size: keep has a meaning only in adaptive pooling");
       // stride > 0, so neither bound overflows where `size` did not come within a stride of the limit.
       std::int64_t low = 0, high = 0;
-      if (!checked_add(size, -stride[a], low) || !checked_add(size, stride[a], high)) return overflow(call, "stride");
+      if (!checked_add(size, -stride[a], low) || !checked_add(size, stride[a], high)) return overflow(call, "stride", stride[a]);
       if (dim.value <= low || dim.value >= high) {
         return call.refuse("output_size", "output_size %lld must lie between %lld and %lld, bounds excluded",
                            static_cast<long long>(dim.value), static_cast<long long>(low), static_cast<long long>(high));

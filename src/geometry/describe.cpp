@@ -76,7 +76,8 @@ Status check_samples(const Call& call, const PlanOptions& options, Described& re
                        static_cast<long long>(batch), static_cast<long long>(channels), dims, to_string(samples.shape).c_str());
   }
   if (samples.device != call.input.device) {
-    return call.refuse("random_samples", "random_samples must be on %s like the input", to_string(call.input.device).c_str());
+    return call.refuse("random_samples", "random_samples must be on %s like the input, got %s", to_string(call.input.device).c_str(),
+                       to_string(samples.device).c_str());
   }
   CENOTE_RETURN_IF_FAILED(check_strides(call, "random_samples", samples));
   result.random_samples = samples;
@@ -212,11 +213,10 @@ Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const 
   if (spec.op == Op::fractional_max_pool && (pass == Pass::forward || spec.index_kind == IndexKind::window)) {
     CENOTE_RETURN_IF_FAILED(check_samples(call, options, result));
   }
-  if (pass == Pass::backward && !spec.output_size.empty()) {
-    for (const Axis& axis : p.axis) {
-      if (axis.output == 0 || axis.input == 0) {
-        return call.refuse("output_size", "an output with a size of 0 has no backward");
-      }
+  for (const Axis& axis : p.axis) {
+    if (pass == Pass::backward && (axis.output == 0 || axis.input == 0)) {
+      const bool from_ratio = spec.op == Op::fractional_max_pool && spec.output_size.empty();
+      return call.refuse(from_ratio ? "output_ratio" : "output_size", "an output with a size of 0 has no backward");
     }
   }
   return describe_tensors(call, options, result);

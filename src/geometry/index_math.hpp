@@ -35,17 +35,28 @@ inline std::int64_t flat_of_tap(const Problem& p, const OutputWindows& windows, 
   return flat;
 }
 
-/// Tap of the whole window that lies at a flat position; -1 when none does.
+/// Whether a window has a tap at a flat position. Forms no product of kernel sizes, which need not fit in 63 bits.
+inline bool has_tap_at(const Problem& p, const OutputWindows& windows, std::int64_t flat) {
+  if (flat < 0 || flat >= plane_size(p)) return false;
+  const std::int64_t width = p.axis[2].input, height = p.axis[1].input;
+  const std::int64_t position[3] = {flat / width / height, flat / width % height, flat % width};
+  for (int a = 0; a < 3; ++a) {
+    const Window& window = windows.axis[a];
+    const std::int64_t distance = position[a] - window.first;
+    if (distance < 0 || distance % window.step != 0 || distance / window.step >= window.count) return false;
+  }
+  return true;
+}
+
+/// Tap of the whole window that lies at a flat position; -1 when none does. For windows whose taps an index can number.
 inline std::int64_t tap_of_flat(const Problem& p, const OutputWindows& windows, std::int64_t flat) {
-  if (flat < 0) return -1;
+  if (!has_tap_at(p, windows, flat)) return -1;
   const std::int64_t width = p.axis[2].input, height = p.axis[1].input;
   const std::int64_t position[3] = {flat / width / height, flat / width % height, flat % width};
   std::int64_t tap = 0;
   for (int a = 0; a < 3; ++a) {
     const Window& window = windows.axis[a];
-    const std::int64_t distance = position[a] - window.first;
-    if (distance < 0 || distance % window.step != 0 || distance / window.step >= window.count) return -1;
-    tap = tap * window.whole + window.skipped + distance / window.step;
+    tap = tap * window.whole + window.skipped + (position[a] - window.first) / window.step;
   }
   return tap;
 }

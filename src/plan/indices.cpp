@@ -1,4 +1,5 @@
 // Indices of one kind written as another.
+#include "geometry/checks.hpp"
 #include "geometry/index_math.hpp"
 
 #include <cenote/plan.hpp>
@@ -17,15 +18,19 @@ double read_sample(const TensorView& samples, std::int64_t at) {
   }
 }
 
-void check_kind(const char* argument, const TensorView& view, const TensorDesc& expected) {
-  if (view.dtype != expected.dtype || !(view.shape == expected.shape) || view.device != cpu) {
-    Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s must be %s of shape %s on the cpu, got %s of shape %s",
-                    argument, name_of(expected.dtype), to_string(expected.shape).c_str(), name_of(view.dtype),
-                    to_string(view.shape).c_str())
+void check_data(const char* argument, const TensorView& view) {
+  if (view.device != cpu) {
+    Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s must be on the cpu, got %s", argument,
+                    to_string(view.device).c_str())
         .raise();
   }
   if (view.data == nullptr && element_count(view.shape) > 0) {
     Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s is null", argument).raise();
+  }
+  if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) != 0) {
+    Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s must be aligned to its elements (%zu bytes)", argument,
+                    size_of(view.dtype))
+        .raise();
   }
 }
 
@@ -39,23 +44,18 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
     with_kind.index_kind = kind;
     with_kind.return_indices = true;
     PlanOptions options;
-    if (written) options.indices = view;
     if (random_samples != nullptr) options.random_samples = *random_samples;
     Described result;
     describe(Pass::forward, input, with_kind, options, result).raise();
     if (!result.problem.with_indices || spec.op == Op::max_unpool) {
       Status::failure(ErrorCode::invalid_argument, "op", "convert_indices: %s has no indices of its own", name_of(spec.op)).raise();
     }
-    check_kind(written ? "to" : "from", view, result.indices);
-    TensorDesc strides = view;
-    if (strides.strides.empty()) strides.strides = contiguous_strides(strides.shape);
-    result.problem.indices = {};
-    const bool batched = input.rank() == spec.dims + 2;
-    const int channel = batched ? 1 : 0;
-    result.problem.indices.n = batched ? strides.strides[0] : 0;
-    result.problem.indices.c = strides.strides[channel];
-    std::int64_t* axes[3] = {&result.problem.indices.d, &result.problem.indices.h, &result.problem.indices.w};
-    for (int i = 0; i < spec.dims; ++i) *axes[3 - spec.dims + i] = strides.strides[channel + 1 + i];
+    const char* const argument = written ? "to" : "from";
+    const Call call{with_kind, Pass::forward, result.input, "convert_indices"};
+    TensorDesc indices;
+    check_tensor(call, argument, view, result.indices, written, indices).raise();
+    check_data(argument, view);
+    result.problem.indices = layout_of(indices, input.rank() == spec.dims + 2, spec.dims);
     return result;
   };
   const Described source = described(from_kind, from, false), target = described(to_kind, to, true);
@@ -68,6 +68,7 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
                     name_of(spec.op))
         .raise();
   }
+  if (random_samples != nullptr && fractional) check_data("random_samples", *random_samples);
   std::vector<std::int64_t> table[3];
   const std::int64_t* starts[3] = {};
   for (std::int64_t n = 0; n < p.batch; ++n) {
@@ -93,8 +94,7 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
               if (has_windows) {
                 const OutputWindows windows = windows_of(p, starts, od, oh, ow);
                 const std::int64_t flat = from_kind == IndexKind::window ? flat_of_tap(p, windows, value) : value;
-                const std::int64_t tap = tap_of_flat(p, windows, flat);
-                converted = tap < 0 ? -1 : to_kind == IndexKind::window ? tap : flat;
+                converted = !has_tap_at(p, windows, flat) ? -1 : to_kind == IndexKind::window ? tap_of_flat(p, windows, flat) : flat;
               }
               if (converted < 0) {
                 Status::failure(ErrorCode::invalid_index, "from",

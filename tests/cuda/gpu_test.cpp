@@ -90,7 +90,7 @@ const char* const kEveryKernel[] = {
     "amax2d f32 nchw n3c7 h14w14 out1 zeros", "amax2d f32 nchw n2c5 h56w56 out7 ties", "amax2d f32 nhwc n2c8 h56w56 out7",
     "aavg2d f32 nchw n2c5 h14w14 out5", "aavg2d f32 nhwc n2c8 h14w14 out5", "aavg2d f32 nchw n2c5 h60w60 out6", "amax2d bf16 nchw n2c5 h100w99 out3x2 nan",
     "aavg3d f32 ncdhw n2c3 d8h9w10 out1", "lp2d f32 nchw n2c5 h30w32 k2 norm2", "lp2d f32 nhwc n2c8 h30w32 k3 s2 norm3",
-    "lp1d f16 ncw n2c5 w100 k3 s1 norm2", "fmax2d f32 nchw n2c5 h40w41 k2 out17x19", "fmax3d f16 ncdhw n2c3 d9h10w11 k2 out4x5x6",
+    "lp1d f16 ncw n2c5 w100 k3 s1 norm2", "max2d f32 nchw n1c2 h200w300 k9 s2 p4", "max2d f16 nhwc n1c5 h70w80 k7x9 s1 p3x4 neginf", "max2d f32 nchw n3c2 h33w35 k5 s1 p2 zeros", "avg2d f16 nhwc n2c3 h40w50 k8x5 s1 p4x2", "avg2d f32 nchw n2c3 h40w50 k6 s1", "avg1d bf16 ncw n3c5 w500 k33 s2 p16 ceil", "max1d f32 ncw n3c50 w500 k33 s1 p16 nan", "fmax2d f32 nchw n2c5 h40w41 k2 out17x19", "fmax3d f16 ncdhw n2c3 d9h10w11 k2 out4x5x6",
     "unpool2d f32 nchw n2c5 h18w24 k2", "unpool2d f32 nhwc n2c8 h18w24 k2", "unpool2d f32 nchw n2c5 h18w24 k3 s2", "unpool2d f16 nchw n1c2 h300w200 k2",
     "unpool1d i32 ncw n2c3 w100 k2", "unpool3d f32 ncdhw n2c3 d4h5w6 k2", "max2d f32 nchw n2c5 h31w33 k3 s1 p1 d2", "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2",
 };

@@ -172,6 +172,15 @@ TEST(Tape, SameBitsEveryTime) {
   EXPECT_TRUE(equal(once(), once()));
 }
 
+TEST(Tape, EveryOpIsWalkedOnce) {
+  // Two ways through each of 64 levels: walking every path would take 2^64 steps.
+  Tensor x = ones({1}, {.requires_grad = true});
+  Tensor y = x;
+  for (int i = 0; i < 64; ++i) y = y * 0.25 + y * 0.75;
+  y.backward();
+  expect_values(x.grad(), {1});
+}
+
 TEST(Tape, ALongRecordIsFreedWithoutRecursion) {
   Tensor x = ones({1}, {.requires_grad = true});
   Tensor y = x;

@@ -13,7 +13,9 @@ COMMANDS = ["pool", "unpool", "explain", "shape", "check", "bench", "info", "com
 
 
 def options_of(command):
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", cenote(command, "--help").stdout.decode().split("Example")[0]))
+    """Long names in the option lines of a command's help."""
+    lines = [line for line in cenote(command, "--help").stdout.decode().splitlines() if line.startswith("  -")]
+    return {name for line in lines for name in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line[:60].split("   ")[0])}
 
 
 class Help(ToolTest):
@@ -45,6 +47,11 @@ class Help(ToolTest):
                     self.assertIn("--output-size 6", line)  # the one that shows a refusal
                 ran += 1
         self.assertGreater(ran, 8)
+
+    def test_options_are_found(self):
+        """The two tests that compare help with manual and completions see real options."""
+        self.assertLessEqual({"--kernel", "--kernel-size", "--op", "--indices", "--json", "--memory"}, options_of("pool"))
+        self.assertLessEqual({"--svg", "--values", "--crop"}, options_of("explain"))
 
 
 class Wrong(ToolTest):

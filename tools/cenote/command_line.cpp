@@ -17,15 +17,22 @@ const char* const kVersion = CENOTE_VERSION;
 
 namespace {
 
+/// What it is, how it is called, examples; then the options; notes last.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string) const override {
-    const CommandHelp* help = find_help(app->get_parent() == nullptr ? "" : app->get_name());
-    return help == nullptr ? "" : fmt::format("Usage: {}\n", help->usage);
+    const CommandHelp* help = help_of(app);
+    return help == nullptr ? "" : fmt::format("Usage: {}\n\n{}\n", help->usage, help->examples);
   }
+  std::string make_positionals(const CLI::App*) const override { return ""; }  // the usage line has them
   std::string make_footer(const CLI::App* app) const override {
-    const CommandHelp* help = find_help(app->get_parent() == nullptr ? "" : app->get_name());
-    return help == nullptr ? "" : fmt::format("\n{}\n", help->examples);
+    const CommandHelp* help = help_of(app);
+    return help == nullptr || help->notes.empty() ? "" : fmt::format("\n{}\n", help->notes);
+  }
+
+ private:
+  static const CommandHelp* help_of(const CLI::App* app) {
+    return find_help(app->get_parent() == nullptr ? "" : app->get_name());
   }
 };
 
@@ -38,7 +45,10 @@ CLI::Option* add_text(CLI::App* app, const std::string& names, const std::string
 void add_op_options(CLI::App* app, OpArguments& a, bool with_op) {
   const char* group = "The op";
   if (with_op) {
-    add_text(app, "--op", "OP", fmt::format("{}; PyTorch's names (max_pool2d) work too", fmt::join(op_names(), ", ")),
+    add_text(app, "--op", "OP",
+             "max, min, avg, sum, lp, adaptive-max, adaptive-avg, fractional-max, global-max, global-avg (explain: "
+             "also unpool); "
+             "PyTorch's names (max_pool2d) work too",
              [&a](const std::string& t) { parse_op(t, a); })
         ->required()
         ->group(group);

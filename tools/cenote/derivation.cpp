@@ -73,11 +73,11 @@ Derivation derive_sliding(const char* name, const Axis& x, bool ceil_mode) {
                    "Even ceil_mode gives {}: that window would start in the right padding, where none may start.",
                    x.output));
   } else if (!ceil_mode) {
-    d.remarks.push_back(
-        fmt::format("It fits exactly: a window more would cover cells {}, and the padded input ends at cell {}. "
-                    "Another {} of input or "
-                    "padding would make room for it.",
-                    range(next_start, next_end), padded_end, plural(x.stride, "cell", "cells")));
+    d.remarks.push_back(fmt::format(
+        "It fits exactly: a window more would cover cells {}, and the padded input ends at cell {}. "
+        "Another {} of input or "
+        "padding would make room for it.",
+        range(next_start, next_end), padded_end, x.stride == 1 ? "cell" : plural(x.stride, "cell", "cells")));
   }
   if (ceil_mode && last_start + reach - 1 > padded_end) {
     d.remarks.push_back(

@@ -10,9 +10,8 @@ constexpr CommandHelp kHelp[] = {
   cenote explain --op max --kernel 2 --size 4x4        what happens to 1..16, window by window
   cenote pool photo.png small.png --op avg --kernel 4  a picture, four times smaller
   cenote shape 3x224x224 "max k3 s2 p1" "max k2"       sizes along a network, without data
-  cenote COMMAND --help                                options and examples of one command
-
-Exit codes:
+  cenote COMMAND --help                                options and examples of one command)",
+     R"(Exit codes:
   0  done                     3  an input cannot be read or is not what it says
   1  check found a difference 4  a result cannot be written
   2  wrong command line       5  the op refuses these arguments for this input
@@ -31,9 +30,8 @@ Exit codes:
   cenote pool volume.npy half.npy --op avg --dims 3 --kernel 2 --layout ndhwc
       three spatial axes, channels last
   gunzip -c x.npy.gz | cenote pool - - --op lp --norm-type 2 --kernel 2 > y.npy
-      "-" is standard input and output
-
-An array's axes are (N, C, spatial...), with N, then C left out for lower ranks; --layout nhwc: the channel is last.
+      "-" is standard input and output)",
+     R"(An array's axes are (N, C, spatial...), with N, then C left out for lower ranks; --layout nhwc: the channel is last.
 Sizes are one number for all axes (3) or one for each (3x2). Files larger than memory are mapped and worked on in pieces.
 The result has the input's dtype and order (C or Fortran); a picture pooled into a .npy file gives f32 (H, W, C).)"},
     {"unpool", "Put pooled values back where their indices say; zeros elsewhere.",
@@ -43,9 +41,8 @@ The result has the input's dtype and order (C or Fortran); a picture pooled into
   cenote unpool y.npy z.npy --indices i.npy --kernel 2
       z has x's maxima in their places and 0 elsewhere
   cenote unpool y.npy z.npy --indices i.npy --kernel 2 --output-size 7x7
-      pooling 7x7 and 6x6 both give 3x3: say which it was
-
-The kind of the indices follows from their dtype: i64 is flat64, i32 is flat32, u8, u16 and u32 are window.)"},
+      pooling 7x7 and 6x6 both give 3x3: say which it was)",
+     R"(The kind of the indices follows from their dtype: i64 is flat64, i32 is flat32, u8, u16 and u32 are window.)"},
     {"explain", "Show how an output comes about: sizes, windows, winners, indices, gradient.",
      "cenote explain [FILE] --op OP [OPTIONS]",
      R"(Examples:
@@ -60,31 +57,35 @@ The kind of the indices follows from their dtype: i64 is flat64, i32 is flat32, 
   cenote explain photo.png --op max --kernel 2 --crop 6x6+40+32 --plane 1
       six rows and columns of a picture's second channel, from row 40, column 32
   cenote explain --op unpool --kernel 2 --size 2x2 --output-size 6
-      why unpool refuses that size)"},
+      why unpool refuses that size)",
+     ""},
     {"shape", "Output sizes of a chain of layers, without data.", "cenote shape INPUT LAYER... [OPTIONS]",
      R"(Examples:
   cenote shape 3x224x224 "conv c64 k7 s2 p3" "max k3 s2 p1"
       the beginning of ResNet: 112x112, then 56x56
   cenote shape 1x1x28x28 "conv c32 k3 p1" "max k2" "conv c64 k3 p1" "max k2" "adaptive-avg o1"
   cenote shape 16000 "max k4" "avg k3 s2 ceil"
-      one spatial axis
-
-A layer is an op's name and its arguments: k kernel, s stride, p padding, d dilation, o output size, c channels
+      one spatial axis)",
+     R"(A layer is an op's name and its arguments: k kernel, s stride, p padding, d dilation, o output size, c channels
 (conv only), ceil. Several numbers are joined by x: k3x2. INPUT is N x C x spatial, C x spatial or spatial sizes.)"},
     {"info", "Version, instruction sets, devices and threads.", "cenote info [--json]", R"(Example:
-  cenote info --json | jq .targets)"},
+  cenote info --json | jq .targets)",
+     ""},
     {"completion", "Print a completion script for a shell.", "cenote completion bash|zsh|fish",
      R"(Examples:
   source <(cenote completion bash)                                      this shell
   cenote completion bash > ~/.local/share/bash-completion/completions/cenote
   cenote completion zsh  > ~/.zfunc/_cenote                             with ~/.zfunc in fpath
-  cenote completion fish > ~/.config/fish/completions/cenote.fish)"},
+  cenote completion fish > ~/.config/fish/completions/cenote.fish)",
+     ""},
     {"check", "Compare cenote with a naive reference, for one problem or many.", "cenote check PROBLEM... ", R"(Example:
   cenote check 'max2d f32 nchw n2c17 h30w31 k3x2 s2x2 p1x1 d1x1 ceil'
-      every failing test prints such a line; this replays it on every instruction set of the machine)"},
+      every failing test prints such a line; this replays it on every instruction set of the machine)",
+     ""},
     {"bench", "This machine's copy bandwidth, and cenote's share of it.", "cenote bench [PROBLEM...]", R"(Examples:
   cenote bench
-  cenote bench 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')"},
+  cenote bench 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')",
+     ""},
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ struct CommandHelp {
   std::string_view name;
   std::string_view summary;
   std::string_view usage;
-  std::string_view examples;
+  std::string_view examples;  ///< shown first
+  std::string_view notes;     ///< shown last
 };
 
 /// Null for an unknown name; "" is the program itself.

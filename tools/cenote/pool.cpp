@@ -200,6 +200,7 @@ void pool_one(const PoolCommand& command, const Job& job) {
     }
     progress.add(total / std::max<std::int64_t>(pieces.count(), 1));
   }
+  progress.clear();
   sink.file().finish();
   if (index_sink) index_sink->file().finish();
   sink.file().commit();

@@ -32,8 +32,9 @@ std::string bar(double part, int width) {
 Progress::Progress(std::string name, std::int64_t total, bool enabled)
     : name_(std::move(name)), total_(total), visible_(enabled && is_terminal(STDERR_FILENO)) {}
 
-Progress::~Progress() {
+void Progress::clear() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
+  drawn_ = false;
 }
 
 double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }

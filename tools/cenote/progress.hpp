@@ -11,12 +11,13 @@ class Progress {
  public:
   /// `total` bytes of work under this name. Silent unless `enabled` and standard error is a terminal.
   Progress(std::string name, std::int64_t total, bool enabled);
-  /// Takes the bar away, so that whatever is printed next stands on a clean line.
-  ~Progress();
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void add(std::int64_t bytes);
+  /// Takes the bar away, so that whatever is printed next stands on a clean line.
+  void clear();
   double seconds() const;
 
  private:

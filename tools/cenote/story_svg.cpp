@@ -101,10 +101,16 @@ class Drawing {
     return y;
   }
 
-  /// A number that fits its cell.
-  void label(Point center, double cell, const std::string& words, const std::string& attributes) {
-    const double size = std::min(cell * 0.40, cell * 1.45 / std::max<double>(1, static_cast<double>(words.size())));
+  /// A number that fits its cell; `longest` is the length of the longest one in its grid, so that all have one size.
+  void label(Point center, double cell, const std::string& words, std::size_t longest, const std::string& attributes) {
+    const double size =
+        std::min(cell * 0.40, cell * 1.36 / static_cast<double>(std::max({longest, words.size(), std::size_t{1}})));
     canvas_.text(center.x, center.y + size * 0.36, words, size, "text-anchor=\"middle\" " + attributes);
+  }
+  static std::size_t longest(const std::vector<double>& values) {
+    std::size_t most = 1;
+    for (const double v : values) most = std::max(most, number(v).size());
+    return most;
   }
 
   void slice_names(const Grid& grid) {
@@ -148,7 +154,7 @@ class Drawing {
       canvas_.rect(
           c.x, c.y, grid.cell, grid.cell,
           fmt::format("fill=\"rgb({},{},{})\" stroke=\"#c3cfdd\"", mix(250, 205), mix(251, 222), mix(253, 245)));
-      if (values) label(grid.center(at), grid.cell, number(v), "");
+      if (values) label(grid.center(at), grid.cell, number(v), longest(story_.input), "");
     });
   }
 
@@ -219,7 +225,7 @@ class Drawing {
       const int before = times[w.flat]++;
       if (before == 0) {
         canvas_.circle(c, grid.cell * 0.30, fmt::format("fill=\"{}\"", hue(i)));
-        label(c, grid.cell * 0.92, number(t.value), "fill=\"#ffffff\" font-weight=\"700\"");
+        label(c, grid.cell * 0.92, number(t.value), longest(story_.input), "fill=\"#ffffff\" font-weight=\"700\"");
       } else {
         canvas_.circle(c, grid.cell * 0.30 + 3.2 * before,
                        fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"2.4\"", hue(i)));
@@ -227,18 +233,26 @@ class Drawing {
     }
   }
 
+  /// An opaque cell in a window's colour; what was drawn before disappears below it.
+  void tile(const Grid& grid, const std::int64_t* at, std::size_t i) {
+    const Point c = grid.corner(at);
+    const double size = grid.cell - 2;
+    canvas_.rect(c.x + 1, c.y + 1, size, size, "rx=\"6\" fill=\"#ffffff\"");
+    canvas_.rect(
+        c.x + 1, c.y + 1, size, size,
+        fmt::format("rx=\"6\" fill=\"{0}\" fill-opacity=\"0.14\" stroke=\"{0}\" stroke-width=\"1.6\"", hue(i)));
+  }
+
   void value_cells(const Grid& grid, const std::vector<double>& values, bool tinted) {
     std::size_t i = 0;
     each(grid, [&](const std::int64_t* at) {
       const Point c = grid.corner(at);
-      const bool colored = tinted && story_.windows.size() <= kOutlined;
-      canvas_.rect(c.x + 1, c.y + 1, grid.cell - 2, grid.cell - 2, "rx=\"6\" fill=\"#ffffff\"");
-      canvas_.rect(
-          c.x + 1, c.y + 1, grid.cell - 2, grid.cell - 2,
-          colored
-              ? fmt::format("rx=\"6\" fill=\"{0}\" fill-opacity=\"0.14\" stroke=\"{0}\" stroke-width=\"1.6\"", hue(i))
-              : "rx=\"6\" fill=\"#f3f6fa\" stroke=\"#c3cfdd\"");
-      label(grid.center(at), grid.cell, number(values[i]), tinted ? "font-weight=\"700\"" : "");
+      if (tinted && story_.windows.size() <= kOutlined) {
+        tile(grid, at, i);
+      } else {
+        canvas_.rect(c.x + 1, c.y + 1, grid.cell - 2, grid.cell - 2, "rx=\"6\" fill=\"#f3f6fa\" stroke=\"#c3cfdd\"");
+      }
+      label(grid.center(at), grid.cell, number(values[i]), longest(values), tinted ? "font-weight=\"700\"" : "");
       ++i;
     });
   }
@@ -276,7 +290,7 @@ class Drawing {
                                                         : "norm";
     canvas_.text((in.x + in.width() + out.x) / 2, arrow_y - 9, verb, 12,
                  fmt::format("text-anchor=\"middle\" fill=\"{}\" font-style=\"italic\"", kSoft));
-    heading(out.x, std::min(out.y - 34, out.y - 34), "Output", "each cell in its window's colour");
+    heading(out.x, out.y - (story_.spec.dims == 3 ? 48 : 34), "Output", "each cell in its window's colour");
     value_cells(out, story_.output, true);
     slice_names(out);
     bottom = std::max(bottom, out.y + out.height());
@@ -375,7 +389,7 @@ class Drawing {
       if (!real && is_tap) canvas_.rect(c.x, c.y, grid.cell, grid.cell, "fill=\"url(#padding)\"");
       canvas_.rect(c.x, c.y, grid.cell, grid.cell, fill + " stroke=\"#d5dde7\" stroke-width=\"0.8\"");
       if (real && grid.cell >= 15) {
-        label(grid.center(at), grid.cell, number(input_at(at)),
+        label(grid.center(at), grid.cell, number(input_at(at)), longest(story_.input),
               is_winner ? "fill=\"#ffffff\" font-weight=\"700\""
               : is_tap  ? "font-weight=\"600\""
                         : "fill=\"#9aa5b4\"");
@@ -435,6 +449,12 @@ class Drawing {
     in.x = kMargin + out.width() + 150;
     in.y = top + 44 + (story_.spec.dims == 3 ? 12 : 0);
     out.y = in.y + std::max(0.0, (in.height() - out.height()) / 2);
+    if (story_.spec.dims == 1) {  // a row over a row
+      out.y = in.y;
+      in.y += out.cell + 90;
+      in.x = kMargin + std::max(0.0, (out.width() - in.width()) / 2);
+      out.x = kMargin + std::max(0.0, (in.width() - out.width()) / 2);
+    }
     double most = 0;
     for (const double g : story_.gradient) {
       if (std::isfinite(g)) most = std::max(most, std::abs(g));
@@ -452,13 +472,14 @@ class Drawing {
     each(in, [&](const std::int64_t* at) {
       const double g = story_.gradient[i++];
       const Point c = in.center(at);
-      label({c.x, c.y - in.cell * 0.06}, in.cell, number(g), g == 0 ? "fill=\"#b6bfca\"" : "font-weight=\"600\"");
+      label({c.x, c.y - in.cell * 0.06}, in.cell, number(g), longest(story_.gradient),
+            g == 0 ? "fill=\"#b6bfca\"" : "font-weight=\"600\"");
     });
     value_cells(out, std::vector<double>(story_.output.size(), 1.0), true);
     slice_names(in);
     slice_names(out);
-    const double x = in.x + in.width() + kGap;
-    std::string words =
+    const double x = std::max(in.x + in.width(), out.x + out.width()) + kGap;
+    const std::string words =
         has_winner(story_.spec.op) ? "All of an output's gradient goes to its winner. A cell that wins several windows "
                                      "collects from each; all others get 0."
         : is_average(story_.spec.op) ? "An output's gradient is divided by its divisor; every real cell of the window "
@@ -492,10 +513,16 @@ class Drawing {
             (has_winner(story_.spec.op) && static_cast<std::int64_t>(t) != w.winner))
           continue;
         const Point center = in.center(w.taps[t].at);
-        const Point to{center.x, center.y + in.cell * 0.36};
-        canvas_.curve(from, to,
-                      fmt::format("stroke=\"{}\" stroke-width=\"{}\" stroke-opacity=\"{}\" stroke-linecap=\"round\"",
-                                  hue(i), thickness, opacity));
+        const std::string attributes =
+            fmt::format("stroke=\"{}\" stroke-width=\"{}\" stroke-opacity=\"{}\" stroke-linecap=\"round\"", hue(i),
+                        thickness, opacity);
+        Point to{center.x, center.y + in.cell * 0.36};
+        if (story_.spec.dims == 1) {
+          to.y = in.y + 2;
+          canvas_.fall({out.center(w.output).x, out.y + out.cell - 2}, to, attributes);
+        } else {
+          canvas_.curve(from, to, in.x - 4, attributes);
+        }
         canvas_.circle(to, 2.4, fmt::format("fill=\"{}\" fill-opacity=\"{}\"", hue(i), std::min(1.0, opacity + 0.2)));
       }
     }
@@ -512,37 +539,42 @@ class Drawing {
     in.y = out.y + std::max(0.0, (out.height() - in.height()) / 2);
     heading(kMargin, in.y - 32, "Values and their indices");
     heading(out.x, top + 8, "Output", "0 wherever no index points");
-    std::size_t i = 0;
     each(out, [&](const std::int64_t* at) {
       const Point c = out.corner(at);
       canvas_.rect(c.x, c.y, out.cell, out.cell, "fill=\"#f7f9fb\" stroke=\"#d5dde7\"");
-      const double v = story_.output[i++];
-      const std::int64_t flat = static_cast<std::int64_t>(i) - 1;
+    });
+    std::size_t i = 0;
+    each(in, [&](const std::int64_t* at) {
+      const std::int64_t flat = story_.flat64[i], h = story_.output_size[1], w = story_.output_size[2];
+      const std::int64_t to_at[3] = {flat / (h * w), flat / w % h, flat % w};
+      // As in the gradient's flow: one under the other out of a row, and below the numbers.
+      const double offset = (static_cast<double>(at[2]) - 0.5 * static_cast<double>(in.high[2])) * in.cell * 0.5 /
+                            static_cast<double>(in.high[2] + 1);
+      const Point from{in.corner(at).x + in.cell - 2, in.center(at).y + offset},
+          to{out.corner(to_at).x + 6, out.center(to_at).y + out.cell * 0.34};
+      canvas_.curve(from, to, out.x - 4,
+                    fmt::format("stroke=\"{}\" stroke-width=\"1.8\" stroke-opacity=\"0.7\"", hue(i)));
+      ++i;
+    });
+    i = 0;
+    each(out, [&](const std::int64_t* at) {
+      const Point c = out.corner(at);
+      const auto flat = static_cast<std::int64_t>(i);
       const auto source = std::find(story_.flat64.rbegin(), story_.flat64.rend(), flat);
-      if (source != story_.flat64.rend()) {
-        const auto from = static_cast<std::size_t>(story_.flat64.rend() - source) - 1;
-        canvas_.rect(
-            c.x + 2, c.y + 2, out.cell - 4, out.cell - 4,
-            fmt::format("rx=\"6\" fill=\"{0}\" fill-opacity=\"0.16\" stroke=\"{0}\" stroke-width=\"1.6\"", hue(from)));
-      }
-      label(out.center(at), out.cell, number(v),
-            source != story_.flat64.rend() ? "font-weight=\"700\"" : "fill=\"#b6bfca\"");
-      canvas_.text(c.x + 3, c.y + 9, std::to_string(flat), 7.5, "fill=\"#a3adba\"");
+      const bool filled = source != story_.flat64.rend();
+      if (filled) tile(out, at, static_cast<std::size_t>(story_.flat64.rend() - source) - 1);
+      label(out.center(at), out.cell, number(story_.output[i]), longest(story_.output),
+            filled ? "font-weight=\"700\"" : "fill=\"#b6bfca\"");
+      canvas_.text(c.x + 4, c.y + 10, std::to_string(flat), 7.5, "fill=\"#8a94a3\"");
+      ++i;
     });
     i = 0;
     each(in, [&](const std::int64_t* at) {
-      const Point c = in.corner(at);
-      const std::int64_t flat = story_.flat64[i];
-      canvas_.rect(
-          c.x + 1, c.y + 1, in.cell - 2, in.cell - 2,
-          fmt::format("rx=\"6\" fill=\"{0}\" fill-opacity=\"0.16\" stroke=\"{0}\" stroke-width=\"1.6\"", hue(i)));
-      label({in.center(at).x, in.center(at).y - 4}, in.cell, number(story_.input[i]), "font-weight=\"700\"");
-      canvas_.text(in.center(at).x, c.y + in.cell - 6, fmt::format("→ {}", flat), 9.5,
+      tile(in, at, i);
+      label({in.center(at).x, in.center(at).y - 4}, in.cell, number(story_.input[i]), longest(story_.input),
+            "font-weight=\"700\"");
+      canvas_.text(in.center(at).x, in.corner(at).y + in.cell - 6, fmt::format("→ {}", story_.flat64[i]), 9.5,
                    fmt::format("text-anchor=\"middle\" fill=\"{}\"", kSoft));
-      const std::int64_t h = story_.output_size[1], w = story_.output_size[2];
-      const std::int64_t to_at[3] = {flat / (h * w), flat / w % h, flat % w};
-      const Point from{c.x + in.cell - 1, in.center(at).y}, to{out.corner(to_at).x + 3, out.center(to_at).y};
-      canvas_.curve(from, to, fmt::format("stroke=\"{}\" stroke-width=\"1.8\" stroke-opacity=\"0.6\"", hue(i)));
       ++i;
     });
     slice_names(in);

@@ -51,7 +51,7 @@ class Writer {
       case Mark::plain: return " " + padded + " ";
       case Mark::tap: return paint("[" + padded + "]", "97;44");
       case Mark::winner: return paint("*" + padded + "*", "1;30;43");
-      case Mark::padding: return paint(" " + std::string(static_cast<std::size_t>(width - 1), ' ') + "·" + " ", "2");
+      case Mark::padding: return std::string(static_cast<std::size_t>(width), ' ') + paint("·", "2") + " ";
       case Mark::padding_tap:
         return paint("[" + std::string(static_cast<std::size_t>(width - 1), ' ') + "·" + "]", "2;97;44");
       case Mark::outside: return paint("[" + std::string(static_cast<std::size_t>(width - 1), ' ') + "-" + "]", "2");
@@ -81,7 +81,8 @@ std::vector<double> as_doubles(const std::vector<std::int64_t>& values) { return
 Lines grid(const Writer& writer, const std::int64_t* size, const std::vector<double>& values,
            const std::function<Mark(std::int64_t)>& mark = {}, int width_limit = 0) {
   const int width = widest(values), limit = width_limit > 0 ? width_limit : writer.style().width - 4;
-  const std::int64_t columns = std::min<std::int64_t>(size[2], std::max(1, limit / (width + 2)));
+  const bool fits = size[2] * (width + 2) <= limit;
+  const std::int64_t columns = fits ? size[2] : std::max(1, (limit - 1) / (width + 2));  // one column for the ellipsis
   Lines lines;
   for (std::int64_t z = 0; z < size[0]; ++z) {
     if (size[0] > 1) lines.push_back(fmt::format("depth {}", z));
@@ -223,7 +224,7 @@ void write_derivations(Writer& writer, const std::vector<Derivation>& derivation
     for (const Derivation::Step& step : d.steps) label = std::max(label, step.what.size());
     for (const Derivation::Step& step : d.steps) {
       const Lines lines =
-          Writer::wrap(step.arithmetic, std::max(20, writer.style().width - 6 - static_cast<int>(label)));
+          Writer::wrap(step.arithmetic, std::max(12, writer.style().width - 6 - static_cast<int>(label)));
       for (std::size_t i = 0; i < lines.size(); ++i) {
         writer.lines({fmt::format("{:<{}}  {}", i == 0 ? step.what : "", label, lines[i])}, 4);
       }

@@ -56,10 +56,17 @@ void Canvas::path(const std::string& d, const std::string& attributes) {
   add(fmt::format("<path d=\"{}\" {}/>", d, attributes));
 }
 
-void Canvas::curve(Point from, Point to, const std::string& attributes) {
-  const double bend = std::max(40.0, (to.x - from.x) * 0.45);
-  path(fmt::format("M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y, from.x + bend, from.y,
-                   to.x - bend, to.y, to.x, to.y),
+void Canvas::curve(Point from, Point to, double straight, const std::string& attributes) {
+  const double end = std::min(straight, to.x), bend = (end - from.x) * 0.5;
+  path(fmt::format("M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f} H{:.1f}", from.x, from.y, from.x + bend,
+                   from.y, end - bend, to.y, end, to.y, to.x),
+       "fill=\"none\" " + attributes);
+}
+
+void Canvas::fall(Point from, Point to, const std::string& attributes) {
+  const double bend = (to.y - from.y) * 0.5;
+  path(fmt::format("M{:.1f} {:.1f} C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", from.x, from.y, from.x, from.y + bend,
+                   to.x, to.y - bend, to.x, to.y),
        "fill=\"none\" " + attributes);
 }
 

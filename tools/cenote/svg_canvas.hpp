@@ -23,8 +23,10 @@ class Canvas {
   void circle(Point c, double r, const std::string& attributes);
   void text(double x, double y, const std::string& words, double size, const std::string& attributes = "");
   void path(const std::string& d, const std::string& attributes);
-  /// From one point to another, leaving and arriving horizontally.
-  void curve(Point from, Point to, const std::string& attributes);
+  /// From one point to another, leaving and arriving horizontally; the last part, from x = `straight` on, is straight.
+  void curve(Point from, Point to, double straight, const std::string& attributes);
+  /// The same from top to bottom.
+  void fall(Point from, Point to, const std::string& attributes);
   void reach(double x, double y);
   /// The whole document.
   std::string finish(const std::string& title) const;

@@ -79,6 +79,7 @@ void run_unpool(const UnpoolCommand& command) {
     }
     progress.add(bytes);
   }
+  progress.clear();
   sink.file().finish();
   sink.file().commit();
   const Summary summary{
