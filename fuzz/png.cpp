@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     PngReader reader(
         [&](std::span<std::byte> bytes) {
           const std::size_t count = std::min(bytes.size(), size - position);
-          std::memcpy(bytes.data(), file.data() + position, count);
+          if (count > 0) std::memcpy(bytes.data(), file.data() + position, count);
           position += count;
           return count;
         },

@@ -3,6 +3,7 @@
 // An optional part of the library: it is built where Eigen is found (its matrix products are Eigen's).
 #pragma once
 
+#include <cenote/export.hpp>
 #include <cenote/nn.hpp>
 
 #include <memory>
@@ -17,30 +18,30 @@ struct Convolution {
 namespace functional {
 
 /// max(0, x); NaN stays NaN. The gradient at 0 is 0.
-Tensor relu(const Tensor& input);
+CENOTE_API Tensor relu(const Tensor& input);
 /// (n, k) times (k, m).
-Tensor matmul(const Tensor& a, const Tensor& b);
+CENOTE_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// input (n, in) times weight (out, in) transposed, plus bias (out) where one is given.
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
+CENOTE_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 /// Cross-correlation, as everybody's conv2d: input (N, C, H, W) or (C, H, W), weight (out, C, kernel height, kernel width).
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {});
+CENOTE_API Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {});
 /// Mean of the squared differences.
-Tensor mse_loss(const Tensor& input, const Tensor& target);
+CENOTE_API Tensor mse_loss(const Tensor& input, const Tensor& target);
 /// Mean over n of -log(softmax(input)[n, target[n]]): input (n, classes), target (n) of i64 class numbers.
-Tensor cross_entropy(const Tensor& input, const Tensor& target);
+CENOTE_API Tensor cross_entropy(const Tensor& input, const Tensor& target);
 
 }  // namespace functional
 
 namespace nn {
 
-class ReLU final : public Layer {
+class CENOTE_API ReLU final : public Layer {
  public:
   Tensor forward(const Tensor& input) const override { return functional::relu(input); }
   std::string name() const override { return "ReLU"; }
 };
 
 /// (N, ...) to (N, everything else).
-class Flatten final : public Layer {
+class CENOTE_API Flatten final : public Layer {
  public:
   Tensor forward(const Tensor& input) const override { return input.flatten(1); }
   std::string name() const override { return "Flatten"; }
@@ -55,7 +56,7 @@ struct LinearOptions {
   DType dtype = DType::f32;
 };
 
-class Linear final : public Layer {
+class CENOTE_API Linear final : public Layer {
  public:
   explicit Linear(const LinearOptions& options);
   Tensor forward(const Tensor& input) const override { return functional::linear(input, weight, bias); }
@@ -78,7 +79,7 @@ struct Conv2dOptions {
   DType dtype = DType::f32;
 };
 
-class Conv2d final : public Layer {
+class CENOTE_API Conv2d final : public Layer {
  public:
   explicit Conv2d(const Conv2dOptions& options);
   Tensor forward(const Tensor& input) const override;
@@ -95,7 +96,7 @@ class Conv2d final : public Layer {
 };
 
 /// Layers one after the other: Sequential(Conv2d({...}), ReLU(), MaxPool2d({...})).
-class Sequential final : public Layer {
+class CENOTE_API Sequential final : public Layer {
  public:
   template <class... Layers>
   explicit Sequential(Layers... layers) {
@@ -122,7 +123,7 @@ struct SGDOptions {
 };
 
 /// Stochastic gradient descent with momentum, by PyTorch's formulas. Parameters without a gradient stay as they are.
-class SGD {
+class CENOTE_API SGD {
  public:
   SGD(std::vector<Tensor> parameters, const SGDOptions& options);
   void step();
@@ -142,7 +143,7 @@ struct AdamOptions {
 };
 
 /// Adam, by PyTorch's formulas.
-class Adam {
+class CENOTE_API Adam {
  public:
   Adam(std::vector<Tensor> parameters, const AdamOptions& options);
   void step();

@@ -14,12 +14,15 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
+/// From this many taps on, folding by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
+inline constexpr std::int64_t kDoublingTaps = 7;
+
 template <class C>
 struct AlongRow {
   const RowPlan& plan;
   const Tile& tile;
-  const C* buffer;
-  const CodeOf<C>* codes;
+  C* buffer;  // may be overwritten
+  CodeOf<C>* codes;
   C* result;
   CodeOf<C>* result_codes;
   // 1 where indices are taps of the window (tap j adds j to the row's code), 0 where they are flat (the column is in the code).
@@ -78,6 +81,44 @@ void AlongRegular(const AlongRow<C>& row) {
     for (std::int64_t tap = 1; tap < taps; ++tap) a.Next(d, LoadStrided<kStride>(d, from + tap * step), code(tap));
     a.Store(d, row.result + q, row.result_codes + q);
   }
+}
+
+/// Columns::consecutive with long windows: folds of 2, 4, 8, ... taps in place, each from two of the one before. A maximum of k
+/// taps is two overlapping ones of the largest power of two in k; a sum adds one for each bit of k. About log2(k) passes for k.
+template <Fold kFold, bool kAnyOrder, class C>
+void AlongDoubling(const AlongRow<C>& row) {
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  using Code = CodeOf<C>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Axis& axis = row.plan.problem.axis[2];
+  const std::int64_t taps = axis.kernel, step = axis.dilation * row.plan.inner, elements = row.tile.target_columns * row.plan.inner;
+  // to[x] = from the fold at x and the fold `shift` taps further on; ascending, so that reading ahead of writing in place is right.
+  auto join = [&](std::int64_t count, std::int64_t shift, C* to, Code* to_codes) HWY_ATTR {
+    const auto moved = hn::Set(di, static_cast<Code>(shift) * row.tap_step);
+    for (std::int64_t x = 0; x < count; x += lanes) {
+      Accumulator<decltype(d), kFold, kAnyOrder> a;
+      a.First(d, hn::LoadU(d, row.buffer + x), [&]() HWY_ATTR { return hn::LoadU(di, row.codes + x); });
+      a.Next(d, hn::LoadU(d, row.buffer + x + shift * step),
+             [&]() HWY_ATTR { return hn::Add(hn::LoadU(di, row.codes + x + shift * step), moved); });
+      a.Store(d, to + x, to_codes + x);
+    }
+  };
+  std::int64_t size = 1, summed = 0;
+  for (;; size *= 2) {
+    if constexpr (kFold == Fold::sum) {
+      if ((taps & size) != 0) {
+        for (std::int64_t q = 0; q < elements; q += lanes) {
+          const auto part = hn::LoadU(d, row.buffer + q + summed * step);
+          hn::StoreU(summed == 0 ? hn::Add(hn::Zero(d), part) : hn::Add(hn::LoadU(d, row.result + q), part), d, row.result + q);
+        }
+        summed += size;
+      }
+    }
+    if (2 * size > taps) break;
+    join(elements + (taps - 2 * size) * step, size, row.buffer, row.codes);
+  }
+  if constexpr (kFold != Fold::sum) join(elements, taps - size, row.result, row.result_codes);
 }
 
 /// Columns::per_channel: a column at a time, vectors across its elements.
@@ -261,7 +302,9 @@ template <Fold kFold, bool kAnyOrder, class C>
 void Along(const AlongRow<C>& row) {
   const std::int64_t stride = row.plan.transposed ? 1 : row.plan.problem.axis[2].stride;
   switch (row.plan.columns) {
-    case Columns::consecutive: return AlongRegular<kFold, kAnyOrder, 1>(row);
+    case Columns::consecutive:
+      if (row.plan.problem.axis[2].kernel >= kDoublingTaps) return AlongDoubling<kFold, kAnyOrder>(row);
+      return AlongRegular<kFold, kAnyOrder, 1>(row);
     case Columns::strided:
       if (stride == 2) return AlongRegular<kFold, kAnyOrder, 2>(row);
       if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3>(row);

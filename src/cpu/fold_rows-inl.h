@@ -97,8 +97,8 @@ bool HasMixedZeros(const C* HWY_RESTRICT values, std::int64_t elements) {
 
 /// The source rows of one target row, folded into the buffer with its padding. Returns how many there are.
 template <Fold kFold, Map kMap, class T, class C>
-std::int64_t FoldSourceRows(const RowPlan& plan, const Tile& tile, const RowRange& depth, const RowRange& height, std::int64_t outer, const T* source,
-                            const Workspace<T, C>& space) {
+std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
+                            const RowRange& height, const T* source, const Workspace<T, C>& space) {
   const std::int64_t rows = depth.count * height.count;
   const Problem& p = plan.problem;
   const std::int64_t elements = tile.source_columns * plan.inner;
@@ -107,14 +107,15 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const Tile& tile, const RowRang
   // Loads are whole vectors: a row shorter than one is copied to where there is room behind it.
   const bool short_row = elements < static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()));
   const bool pack = !plan.source.dense || short_row;
+  std::int64_t z = 0, y = 0;
   for (std::int64_t done = 0; done < rows; done += kRowBlock) {
     RowBlock<T, CodeOf<C>> block;
     block.count = static_cast<int>(smaller(kRowBlock, rows - done));
     block.continues = done > 0;
-    for (int i = 0; i < block.count; ++i) {
-      const std::int64_t z = (done + i) / height.count, y = (done + i) % height.count;
+    for (int i = 0; i < block.count; ++i, ++y) {
+      if (y == height.count) y = 0, ++z;
       const std::int64_t d = depth.first + z * depth.step, h = height.first + y * height.step;
-      const T* row = source + row_offset(plan.source, outer, plan.outer_minor_count, d, h, tile.source_first);
+      const T* row = source + unit.offset(plan.source, d, h, tile.source_first);
       if (pack) {
         T* packed = reinterpret_cast<T*>(space.packed + static_cast<std::size_t>(i) * plan.packed_pitch);
         pack_row(plan.source, tile.source_columns, plan.inner, row, packed);
@@ -144,12 +145,13 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const Tile& tile, const RowRang
 }
 
 template <Fold kFold, Map kMap, class T, class C>
-void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, std::int64_t outer,
-                    std::int64_t od, std::int64_t oh, const Tile& tile) {
+void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit) {
+  const Tile& tile = unit.tile();
+  const std::int64_t od = unit.depth, oh = unit.height;
   const std::int64_t elements = tile.target_columns * plan.inner;
   const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
   const auto* source = static_cast<const T*>(pointers.source);
-  const std::int64_t rows = FoldSourceRows<kFold, kMap>(plan, tile, depth, height, outer, source, space);
+  const std::int64_t rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
   const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
   const AlongRow<C> row{plan, tile, space.buffer, space.codes, space.result, space.result_codes, tap_step};
   if (rows == 0) {
@@ -163,7 +165,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
       Along<kFold, false>(row);
     } else {
       // Codes only settle ties here: any ascending ones will do.
-      FoldSourceRows<Fold::max_indexed, kMap>(plan, tile, depth, height, outer, source, space);
+      FoldSourceRows<Fold::max_indexed, kMap>(plan, unit, tile, depth, height, source, space);
       Along<Fold::max_indexed, true>(row);
     }
   } else if (rows == 1 && tile.pad_left == 0) {
@@ -188,11 +190,11 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
     }
   }
   PutRow(plan.target, tile.target_columns, plan.inner, space.result, space.staged,
-         static_cast<T*>(pointers.target) + row_offset(plan.target, outer, plan.outer_minor_count, od, oh, tile.target_first));
+         static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first));
   if constexpr (kFold == Fold::max_indexed) {
     if (pointers.indices == nullptr) return;
     if (rows > 0) CorrectCodes(plan, tile, space.result_codes);
-    const std::int64_t at = row_offset(plan.indices, outer, plan.outer_minor_count, od, oh, tile.target_first);
+    const std::int64_t at = unit.offset(plan.indices, od, oh, tile.target_first);
     auto put = [&](auto* indices) HWY_ATTR {
       using Index = std::remove_pointer_t<decltype(indices)>;
       PutIndices(plan, tile.target_columns, space.result_codes, reinterpret_cast<Index*>(space.staged), indices + at);
@@ -207,25 +209,13 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   }
 }
 
-/// Which target row and tile a unit of work is.
-struct Unit {
-  std::int64_t outer, depth, height;
-  const Tile& tile;
-
-  Unit(const RowPlan& plan, std::int64_t unit, std::int64_t depths, std::int64_t heights)
-      : outer(unit / static_cast<std::int64_t>(plan.tiles.size()) / heights / depths),
-        depth(unit / static_cast<std::int64_t>(plan.tiles.size()) / heights % depths),
-        height(unit / static_cast<std::int64_t>(plan.tiles.size()) % heights),
-        tile(plan.tiles[static_cast<std::size_t>(unit) % plan.tiles.size()]) {}
-};
-
 /// Units [begin, end) of the forward.
 template <Fold kFold, Map kMap, class T, class C>
 void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch) {
   const Workspace<T, C> space(plan, scratch);
-  for (std::int64_t i = begin; i < end; ++i) {
-    const Unit unit(plan, i, plan.problem.axis[0].output, plan.problem.axis[1].output);
-    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit.outer, unit.depth, unit.height, unit.tile);
+  UnitCursor unit(plan, begin);
+  for (std::int64_t i = begin; i < end; ++i, unit.next()) {
+    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit);
   }
 }
 

@@ -36,11 +36,11 @@ void CodesFromIndices(const Index* HWY_RESTRICT from, Code* HWY_RESTRICT to, std
 
 /// The indices of output row (od, oh) as codes. Taps of windows that differ in size are rewritten as flat positions.
 template <class Code>
-void LoadCodes(const RowPlan& plan, const RowPointers& pointers, const Unit& unit, std::int64_t od, std::int64_t oh, char* staged,
-               Code* to) {
+void LoadCodes(const RowPlan& plan, const RowPointers& pointers, const UnitCursor& unit, std::int64_t od, std::int64_t oh,
+               char* staged, Code* to) {
   const Problem& p = plan.problem;
-  const std::int64_t first = unit.tile.source_first, columns = unit.tile.source_columns, elements = columns * plan.inner;
-  const std::int64_t at = row_offset(plan.indices, unit.outer, plan.outer_minor_count, od, oh, first);
+  const std::int64_t first = unit.tile().source_first, columns = unit.tile().source_columns, elements = columns * plan.inner;
+  const std::int64_t at = unit.offset(plan.indices, od, oh, first);
   auto load = [&](const auto* indices) HWY_ATTR {
     using Index = std::remove_cv_t<std::remove_pointer_t<decltype(indices)>>;
     const Index* row = indices + at;
@@ -252,6 +252,57 @@ void Match(MatchRow<C>& row) {
   }
 }
 
+/// Prepared output rows, kept from one input row to the next: an output row is converted once, not once per input row it sees.
+template <class T, class C>
+class RowCache {
+ public:
+  using Code = CodeOf<C>;
+  RowCache(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space)
+      : plan_(plan),
+        pointers_(pointers),
+        space_(space),
+        row_elements_(static_cast<std::int64_t>(plan.packed_pitch / sizeof(C))),
+        gradients_(reinterpret_cast<C*>(space.packed)),
+        codes_(reinterpret_cast<Code*>(space.packed + kRowBlock * plan.packed_pitch)) {
+    forget();
+  }
+
+  void forget() {
+    for (auto& place : held_) place = {-1, -1};
+  }
+
+  /// Fills entry `i` of `rows` with output row (od, oh).
+  void get(const UnitCursor& unit, std::int64_t od, std::int64_t oh, int i, PreparedRows<C>& rows) {
+    // Without dilation the covering rows are consecutive: their remainders differ, so that none pushes out another.
+    const int slot = plan_.cached_rows ? static_cast<int>(od % plan_.cached_depths * plan_.cached_heights + oh % plan_.cached_heights) : i;
+    C* g = gradients_ + slot * row_elements_;
+    Code* k = codes_ + slot * row_elements_;
+    rows.gradients[i] = g;
+    rows.codes[i] = k;
+    if (plan_.cached_rows && held_[slot].depth == od && held_[slot].height == oh) return;
+    held_[slot] = {od, oh};
+    const Tile& tile = unit.tile();
+    const std::int64_t left = tile.pad_left * plan_.inner, elements = tile.source_columns * plan_.inner;
+    LoadRow(plan_.source, tile.source_columns, plan_.inner,
+            static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first), space_.staged, g + left);
+    LoadCodes(plan_, pointers_, unit, od, oh, reinterpret_cast<char*>(space_.staged), k + left);
+    for (std::int64_t x = 0; x < left; ++x) k[x] = Code{kNoCode};
+    for (std::int64_t x = 0; x < tile.pad_right * plan_.inner; ++x) k[left + elements + x] = Code{kNoCode};
+  }
+
+ private:
+  struct Place {
+    std::int64_t depth, height;
+  };
+  const RowPlan& plan_;
+  const RowPointers& pointers_;
+  const Workspace<T, C>& space_;
+  std::int64_t row_elements_;
+  C* gradients_;
+  Code* codes_;
+  Place held_[kRowBlock];
+};
+
 /// Units [begin, end) of grad_input. Adds to `tally` what its check of the indices needs: each valid index matches exactly once.
 template <class T, class C>
 void MaxBackwardRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch,
@@ -259,49 +310,40 @@ void MaxBackwardRows(const RowPlan& plan, const RowPointers& pointers, std::int6
   using Code = CodeOf<C>;
   const Workspace<T, C> space(plan, scratch);
   const Problem& p = plan.problem;
-  const auto row_elements = static_cast<std::int64_t>(plan.packed_pitch / sizeof(C));
-  C* gradients = reinterpret_cast<C*>(space.packed);
-  Code* codes = reinterpret_cast<Code*>(space.packed + kRowBlock * plan.packed_pitch);
+  RowCache<T, C> cache(plan, pointers, space);
   std::int64_t matched = 0, expected = 0;
-  for (std::int64_t index = begin; index < end; ++index) {
-    const Unit unit(plan, index, p.axis[0].input, p.axis[1].input);
-    const Tile& tile = unit.tile;
+  UnitCursor unit(plan, begin);
+  for (std::int64_t index = begin; index < end; ++index, unit.next()) {
+    const Tile& tile = unit.tile();
+    if (unit.height == 0 && (unit.depth == 0 || plan.tiles.size() > 1)) cache.forget();
     const Cover depth = cover(p.axis[0], unit.depth), height = cover(p.axis[1], unit.height);
     const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
-    const std::int64_t left = tile.pad_left * plan.inner, elements = tile.source_columns * plan.inner, right = tile.pad_right * plan.inner;
     PreparedRows<C> prepared{};
+    std::int64_t z = 0, y = 0;
     for (std::int64_t done = 0; done < rows || done == 0; done += kRowBlock) {
       prepared.count = static_cast<int>(smaller(kRowBlock, rows - done));
-      for (int i = 0; i < prepared.count; ++i) {
-        const std::int64_t od = depth.first + (done + i) / height.count * depth.step;
-        const std::int64_t oh = height.first + (done + i) % height.count * height.step;
-        C* g = gradients + i * row_elements;
-        Code* k = codes + i * row_elements;
-        LoadRow(plan.source, tile.source_columns, plan.inner,
-                static_cast<const T*>(pointers.source) + row_offset(plan.source, unit.outer, plan.outer_minor_count, od, oh, tile.source_first),
-                space.staged, g + left);
-        LoadCodes(plan, pointers, unit, od, oh, reinterpret_cast<char*>(space.staged), k + left);
-        for (std::int64_t x = 0; x < left; ++x) k[x] = Code{kNoCode};
-        for (std::int64_t x = 0; x < right; ++x) k[left + elements + x] = Code{kNoCode};
+      for (int i = 0; i < prepared.count; ++i, ++y) {
+        if (y == height.count) y = 0, ++z;
+        const std::int64_t od = depth.first + z * depth.step, oh = height.first + y * height.step;
+        cache.get(unit, od, oh, i, prepared);
         const Window wd = window(p.axis[0], od), wh = window(p.axis[1], oh);
-        if (wd.first == unit.depth && wh.first == unit.height) {  // the first row of its window: so once
-          const Code* owned = k + left + (tile.owned_first - tile.source_first) * plan.inner;
+        if (wd.first == unit.depth && wh.first == unit.height) {  // the first row of its window: counted once
+          const Code* owned = prepared.codes[i] + (tile.pad_left + tile.owned_first - tile.source_first) * plan.inner;
           for (std::int64_t x = 0; x < tile.owned * plan.inner; ++x) expected += owned[x] != Code{kNoCode} ? 1 : 0;
         }
-        prepared.gradients[i] = g;
-        prepared.codes[i] = k;
-        const std::int64_t tap =
-            (wd.skipped + (unit.depth - wd.first) / wd.step) * wh.whole + wh.skipped + (unit.height - wh.first) / wh.step;
-        prepared.base[i] = static_cast<Code>(plan.code_kind == Codes::flat ? (unit.depth * p.axis[1].input + unit.height) * p.axis[2].input
-                                                                           : tap * p.axis[2].kernel);
+        std::int64_t base = (unit.depth * p.axis[1].input + unit.height) * p.axis[2].input;
+        if (plan.code_kind != Codes::flat) {
+          const std::int64_t tap_d = wd.skipped + (unit.depth - wd.first) / wd.step, tap_h = wh.skipped + (unit.height - wh.first) / wh.step;
+          base = (tap_d * wh.whole + tap_h) * p.axis[2].kernel;
+        }
+        prepared.base[i] = static_cast<Code>(base);
       }
       MatchRow<C> block{plan, tile, prepared, space.result, done > 0};
       Match(block);
       matched += block.matched;
     }
     PutRow(plan.target, tile.target_columns, plan.inner, space.result + tile.column_shift, space.staged,
-           static_cast<T*>(pointers.target) +
-               row_offset(plan.target, unit.outer, plan.outer_minor_count, unit.depth, unit.height, tile.target_first));
+           static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
   }
   tally.matched.fetch_add(matched, std::memory_order_relaxed);
   tally.expected.fetch_add(expected, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "geometry/index_math.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -12,6 +13,29 @@ namespace {
 std::int64_t offset_of(const Layout& l, std::int64_t n, std::int64_t c, std::int64_t d, std::int64_t h, std::int64_t w) {
   return n * l.n + c * l.c + d * l.d + h * l.h + w * l.w;
 }
+
+/// Whether flat positions of a plane of these sizes are offsets, too.
+bool is_dense_plane(const Layout& l, std::int64_t height, std::int64_t width) {
+  return (l.w == 1 || width == 1) && (l.h == width || height == 1) && l.d == height * width;
+}
+
+/// Turns flat positions of the plane of a pool's input into offsets from its first element.
+class PlaneOffsets {
+ public:
+  PlaneOffsets(const Problem& p, const Layout& layout)
+      : layout_(layout), height_(p.axis[1].input), width_(p.axis[2].input),
+        dense_(is_dense_plane(layout, height_, width_) || (p.axis[0].input == 1 && is_dense_plane({0, 0, height_ * width_, layout.h, layout.w}, height_, width_))) {}
+  bool dense() const { return dense_; }
+  std::int64_t operator()(std::int64_t flat) const {
+    if (dense_) return flat;
+    return flat / width_ / height_ * layout_.d + flat / width_ % height_ * layout_.h + flat % width_ * layout_.w;
+  }
+
+ private:
+  Layout layout_;
+  std::int64_t height_, width_;
+  bool dense_;
+};
 
 /// Arithmetic type of an element type: what sums accumulate in.
 template <class T>
@@ -58,10 +82,10 @@ double divisor_of(const Problem& p, const OutputWindows& windows) {
 }
 
 template <class A>
-A divided(A sum, double divisor) {
+A divided(const Problem& p, A sum, double divisor) {
   if (divisor == 0) return sum;
   if constexpr (std::is_integral_v<A>) {
-    const auto by = static_cast<std::int64_t>(divisor);
+    const std::int64_t by = p.divisor_override != 0 ? p.divisor_override : static_cast<std::int64_t>(divisor);
     return by == -1 ? static_cast<A>(0 - static_cast<std::uint64_t>(sum)) : sum / by;
   } else {
     return sum / static_cast<A>(divisor);
@@ -171,7 +195,7 @@ void forward_as(const PlaneRun& run) {
     Wide<T> sum{0};
     for_each_tap(p, windows, p.input, run.n, run.c,
                  [&](std::int64_t, std::int64_t offset) { sum = wrapping_add(sum, widened(input[offset])); });
-    result = narrowed<T>(p.reduction == Reduction::average ? divided(sum, divisor_of(p, windows)) : sum);
+    result = narrowed<T>(p.reduction == Reduction::average ? divided(p, sum, divisor_of(p, windows)) : sum);
   });
 }
 
@@ -182,6 +206,8 @@ void max_backward_as(const PlaneRun& run) {
   const auto* grad_output = static_cast<const T*>(run.args.grad_output);
   auto* grad_input = static_cast<T*>(run.args.grad_input);
   auto* sums = reinterpret_cast<float*>(run.sums);
+  const PlaneOffsets place(p, p.grad_input);
+  T* plane_gradient = grad_input + run.n * p.grad_input.n + run.c * p.grad_input.c;
   for_each_input(p, [&](std::int64_t d, std::int64_t h, std::int64_t w) {
     grad_input[offset_of(p.grad_input, run.n, run.c, d, h, w)] = T{};
     if (sums != nullptr) sums[(d * p.axis[1].input + h) * p.axis[2].input + w] = 0;
@@ -219,7 +245,7 @@ void max_backward_as(const PlaneRun& run) {
       sums[flat] += static_cast<float>(gradient);
       return;
     }
-    T& sum = grad_input[offset_of(p.grad_input, run.n, run.c, flat / width / height, flat / width % height, flat % width)];
+    T& sum = plane_gradient[place(flat)];
     sum = narrowed<T>(wrapping_add(widened(sum), gradient));
   });
   if (sums == nullptr) return;
@@ -241,7 +267,7 @@ void sum_backward_as(const PlaneRun& run) {
                          ow = cw.first + i % cw.count * cw.step;
       const OutputWindows windows = windows_of(p, run.starts, od, oh, ow);
       Wide<T> gradient = widened(grad_output[offset_of(p.grad_output, run.n, run.c, od, oh, ow)]);
-      if (p.reduction == Reduction::average) gradient = divided(gradient, divisor_of(p, windows));
+      if (p.reduction == Reduction::average) gradient = divided(p, gradient, divisor_of(p, windows));
       if constexpr (!std::is_integral_v<T>) {
         if (p.reduction == Reduction::power) {
           const auto v = static_cast<double>(power_sum(p, windows, static_cast<const T*>(run.args.input), run.n, run.c));
@@ -275,33 +301,36 @@ std::int64_t unpooled_place(const PlaneRun& run, std::int64_t od, std::int64_t o
 template <class T>
 void unpool_as(const PlaneRun& run) {
   const Problem& p = run.problem;
-  const std::int64_t width = p.axis[2].input, height = p.axis[1].input;
-  auto* output = static_cast<T*>(run.args.output);
-  for_each_input(p, [&](std::int64_t d, std::int64_t h, std::int64_t w) { output[offset_of(p.output, run.n, run.c, d, h, w)] = T{}; });
+  auto* output = static_cast<T*>(run.args.output) + run.n * p.output.n + run.c * p.output.c;
+  const auto* input = static_cast<const T*>(run.args.input);
+  const PlaneOffsets place(p, p.output);
+  if (place.dense()) {
+    std::memset(output, 0, static_cast<std::size_t>(plane_size(p)) * sizeof(T));
+  } else {
+    for_each_input(p, [&](std::int64_t d, std::int64_t h, std::int64_t w) { output[offset_of(p.output, 0, 0, d, h, w)] = T{}; });
+  }
   for_each_output(p, [&](std::int64_t od, std::int64_t oh, std::int64_t ow) {
     const std::int64_t flat = unpooled_place(run, od, oh, ow);
     if (flat < 0) {
       run.invalid->store(1, std::memory_order_relaxed);
       return;
     }
-    output[offset_of(p.output, run.n, run.c, flat / width / height, flat / width % height, flat % width)] =
-        static_cast<const T*>(run.args.input)[offset_of(p.input, run.n, run.c, od, oh, ow)];
+    output[place(flat)] = input[offset_of(p.input, run.n, run.c, od, oh, ow)];
   });
 }
 
 template <class T>
 void unpool_backward_as(const PlaneRun& run) {
   const Problem& p = run.problem;
-  const std::int64_t width = p.axis[2].input, height = p.axis[1].input;
+  const auto* grad_output = static_cast<const T*>(run.args.grad_output) + run.n * p.grad_output.n + run.c * p.grad_output.c;
+  const PlaneOffsets place(p, p.grad_output);
   for_each_output(p, [&](std::int64_t od, std::int64_t oh, std::int64_t ow) {
     const std::int64_t flat = unpooled_place(run, od, oh, ow);
     if (flat < 0) {
       run.invalid->store(1, std::memory_order_relaxed);
       return;
     }
-    static_cast<T*>(run.args.grad_input)[offset_of(p.grad_input, run.n, run.c, od, oh, ow)] =
-        static_cast<const T*>(run.args.grad_output)[offset_of(p.grad_output, run.n, run.c, flat / width / height, flat / width % height,
-                                                              flat % width)];
+    static_cast<T*>(run.args.grad_input)[offset_of(p.grad_input, run.n, run.c, od, oh, ow)] = grad_output[place(flat)];
   });
 }
 

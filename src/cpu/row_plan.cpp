@@ -102,7 +102,10 @@ void make_factors(RowPlan& plan) {
     for (std::int64_t o = 0; o < columns; ++o) plan.column_factor[static_cast<std::size_t>(o)] = counted_taps(p, 2, o);
     return;
   }
-  plan.factor_is_power_of_two = is_power_of_two(plan.uniform_factor);
+  // Planes too deep or high to be looked through row by row (a plan is made before memory for them is found) divide.
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
+  plan.factor_is_power_of_two =
+      is_power_of_two(plan.uniform_factor) && p.axis[0].output <= kMostRows && p.axis[1].output <= kMostRows;
   for (int a = 0; a < 2; ++a) {
     for (std::int64_t o = 0; plan.factor_is_power_of_two && o < p.axis[a].output; ++o) {
       plan.factor_is_power_of_two = is_power_of_two(counted_taps(p, a, o));
@@ -271,6 +274,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   std::int64_t taps = 1;
   for (const Axis& one : p.axis) taps = taps > kInt32Max / larger(one.kernel, 1) ? kInt32Max : taps * one.kernel;
   if (plane_size(p) >= kInt32Max / 2 || axis.output * plan.inner >= kInt32Max / 2 || axis.input * plan.inner >= kInt32Max / 2) return false;
+  // Rows divide by a double, which holds whole numbers up to 2^53.
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
+  if (!is_floating(p.dtype) && (p.divisor_override > kExact || p.divisor_override < -kExact)) return false;
   const bool needs_codes = p.with_indices && p.index_kind == IndexKind::window;
   if (needs_codes && taps >= kInt32Max / 2) return false;
 
@@ -305,6 +311,16 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.tiles.push_back(make_tile(plan, task, t, smaller(even_tile, target_total - t), source_total));
   }
 
+  if (task == RowTask::max_backward) {
+    // An input row is seen by at most this many output rows, one after the other where nothing is dilated.
+    auto most_covering = [](const Axis& one) {
+      return one.rule == WindowRule::adaptive ? one.output / larger(1, one.input) + 2 : ceil_div(one.kernel, one.stride);
+    };
+    plan.cached_depths = smaller(kRowBlock + 1, most_covering(p.axis[0]));
+    plan.cached_heights = smaller(kRowBlock + 1, most_covering(p.axis[1]));
+    plan.cached_rows =
+        plan.cached_depths * plan.cached_heights <= kRowBlock && p.axis[0].dilation == 1 && p.axis[1].dilation == 1;
+  }
   make_factors(plan);
   const bool with_columns = task == RowTask::fold && plan.code_kind == Codes::flat;
   if (lane == 8) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace cenote::simd {
@@ -92,6 +93,10 @@ struct RowPlan {
   Codes code_kind;
   std::int64_t widest;  // most taps of any window along the row
 
+  // Max backward: prepared output rows are kept from one input row to the next where they fit in a block.
+  bool cached_rows;
+  std::int64_t cached_depths, cached_heights;
+
   // Scratch, bytes from the start of a slot.
   std::size_t buffer_at, codes_at, result_at, result_codes_at, packed_at, staged_at, bytes;
   std::size_t packed_pitch;  // bytes per packed row
@@ -116,15 +121,53 @@ struct RowPointers {
   const void* input;  // lp backward: the forward's input; max backward: the saved indices
 };
 
-/// Offset in elements of column `w` of row (outer, d, h).
-inline std::int64_t row_offset(const RowTensor& t, std::int64_t outer, std::int64_t minor_count, std::int64_t d, std::int64_t h,
-                               std::int64_t w) {
-  return outer / minor_count * t.outer_major + outer % minor_count * t.outer_minor + d * t.depth + h * t.height + w * t.width;
-}
+/// The units of work of a plan, one after the other: a target row of one tile. Heights vary fastest, so that neighbouring units
+/// read neighbouring rows.
+struct UnitCursor {
+  const RowPlan& plan;
+  std::int64_t depths, heights;
+  std::int64_t major, minor, depth, tile_index, height;  // major, minor: batch entry and (planar) channel
+
+  UnitCursor(const RowPlan& p, std::int64_t unit)
+      : plan(p),
+        depths(p.transposed ? p.problem.axis[0].input : p.problem.axis[0].output),
+        heights(p.transposed ? p.problem.axis[1].input : p.problem.axis[1].output) {
+    const auto tiles = static_cast<std::int64_t>(p.tiles.size());
+    height = unit % heights;
+    tile_index = unit / heights % tiles;
+    depth = unit / heights / tiles % depths;
+    const std::int64_t outer = unit / heights / tiles / depths;
+    major = outer / p.outer_minor_count;
+    minor = outer % p.outer_minor_count;
+  }
+
+  const Tile& tile() const { return plan.tiles[static_cast<std::size_t>(tile_index)]; }
+
+  void next() {
+    if (++height < heights) return;
+    height = 0;
+    if (++tile_index < static_cast<std::int64_t>(plan.tiles.size())) return;
+    tile_index = 0;
+    if (++depth < depths) return;
+    depth = 0;
+    if (++minor < plan.outer_minor_count) return;
+    minor = 0;
+    ++major;
+  }
+
+  /// Offset in elements of column `w` of row (d, h) of the current plane or batch entry.
+  std::int64_t offset(const RowTensor& t, std::int64_t d, std::int64_t h, std::int64_t w) const {
+    return major * t.outer_major + minor * t.outer_minor + d * t.depth + h * t.height + w * t.width;
+  }
+};
 
 /// Copies a row of any strides into consecutive elements, and back.
 template <class T>
 inline void pack_row(const RowTensor& t, std::int64_t columns, std::int64_t inner, const T* from, T* to) {
+  if (t.dense) {
+    std::memcpy(to, from, static_cast<std::size_t>(columns * inner) * sizeof(T));
+    return;
+  }
   for (std::int64_t w = 0; w < columns; ++w) {
     const T* pixel = from + w * t.width;
     for (std::int64_t c = 0; c < inner; ++c) *to++ = pixel[c * t.channel];

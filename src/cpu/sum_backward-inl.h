@@ -34,14 +34,14 @@ void LoadRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, 
 
 /// The forward's sums of x^p for outputs [first, first + columns) of row (od, oh), tile by tile.
 template <class T, class C>
-void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Workspace<T, C>& space, std::int64_t outer, std::int64_t od,
-               std::int64_t oh, std::int64_t first, std::int64_t columns, C* to) {
+void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit,
+               std::int64_t od, std::int64_t oh, std::int64_t first, std::int64_t columns, C* to) {
   const RowRange depth = SourceRows(forward, 0, od), height = SourceRows(forward, 1, oh);
   for (const Tile& tile : forward.tiles) {
     const std::int64_t begin = larger(tile.target_first, first);
     const std::int64_t end = smaller(tile.target_first + tile.target_columns, first + columns);
     if (begin >= end) continue;
-    const std::int64_t rows = FoldSourceRows<Fold::sum, Map::power>(forward, tile, depth, height, outer,
+    const std::int64_t rows = FoldSourceRows<Fold::sum, Map::power>(forward, unit, tile, depth, height,
                                                                     static_cast<const T*>(pointers.input), space);
     if (rows > 0) {
       Along<Fold::sum, false>(AlongRow<C>{forward, tile, space.buffer, space.codes, space.result, space.result_codes, 0});
@@ -55,11 +55,11 @@ void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Worksp
 /// The row of grad_output at (od, oh), as what each tap of its windows receives (before Lp's inner derivative).
 template <Map kMap, class T, class C>
 void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, const Workspace<T, C>& space, char* scratch,
-               const Unit& unit, std::int64_t od, std::int64_t oh, C* to) {
-  const Tile& tile = unit.tile;
+               const UnitCursor& unit, std::int64_t od, std::int64_t oh, C* to) {
+  const Tile& tile = unit.tile();
   const std::int64_t first = tile.source_first, columns = tile.source_columns;
   LoadRow(plan.source, columns, plan.inner,
-          static_cast<const T*>(pointers.source) + row_offset(plan.source, unit.outer, plan.outer_minor_count, od, oh, first),
+          static_cast<const T*>(pointers.source) + unit.offset(plan.source, od, oh, first),
           space.staged, to);
   const double row_factor = RowFactor(plan, od, oh);
   if constexpr (kMap != Map::power) {
@@ -68,7 +68,7 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
     // h = g * e * v^(e-1) * K/n with v the forward's K/n * sum x^p, and 0 where v is 0.
     const Workspace<T, C> inside(*forward, scratch + plan.bytes);
     C* sums = reinterpret_cast<C*>(scratch + plan.bytes + forward->bytes);
-    PowerSums<T, C>(*forward, pointers, inside, unit.outer, od, oh, first, columns, sums);
+    PowerSums<T, C>(*forward, pointers, inside, unit, od, oh, first, columns, sums);
     ScalePowerSums(*forward, first, columns, row_factor, sums);
     const double exponent = 1 / plan.problem.norm_type;
     const hn::ScalableTag<C> d;
@@ -89,11 +89,11 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
 
 /// Lp: grad_input_i = p * x_i^(p-1) * (sum of h over the windows that hold i).
 template <class T, class C>
-void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const Unit& unit, C* x, C* values) {
+void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit, C* x, C* values) {
   const auto* input = static_cast<const T*>(pointers.input);
-  const Tile& tile = unit.tile;
+  const Tile& tile = unit.tile();
   LoadRow(plan.input, tile.target_columns, plan.inner,
-          input + row_offset(plan.input, unit.outer, plan.outer_minor_count, unit.depth, unit.height, tile.target_first), space.staged, x);
+          input + unit.offset(plan.input, unit.depth, unit.height, tile.target_first), space.staged, x);
   const hn::ScalableTag<C> d;
   const double p = plan.problem.norm_type;
   const auto factor = hn::Set(d, static_cast<C>(p));
@@ -111,9 +111,9 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const Workspace<T, C> space(plan, scratch);
   C* scaled = reinterpret_cast<C*>(space.packed);
   const Problem& p = plan.problem;
-  for (std::int64_t index = begin; index < end; ++index) {
-    const Unit unit(plan, index, p.axis[0].input, p.axis[1].input);
-    const Tile& tile = unit.tile;
+  UnitCursor unit(plan, begin);
+  for (std::int64_t index = begin; index < end; ++index, unit.next()) {
+    const Tile& tile = unit.tile();
     const RowRange depth = SourceRows(plan, 0, unit.depth), height = SourceRows(plan, 1, unit.height);
     const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
     C* buffer = space.buffer + tile.pad_left * plan.inner;
@@ -130,7 +130,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       alike = RowFactor(plan, od, oh) == factor;
     }
     if (alike && rows > 0) {
-      FoldSourceRows<Fold::sum, Map::identity>(plan, tile, depth, height, unit.outer, static_cast<const T*>(pointers.source), space);
+      FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, static_cast<const T*>(pointers.source), space);
       // Whole vectors: some padding may be divided too, and stays zero.
       if (p.reduction == Reduction::average) DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer);
     }
@@ -151,7 +151,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
     PutRow(plan.target, tile.target_columns, plan.inner, result, space.staged,
            static_cast<T*>(pointers.target) +
-               row_offset(plan.target, unit.outer, plan.outer_minor_count, unit.depth, unit.height, tile.target_first));
+               unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
   }
 }
 

@@ -110,6 +110,7 @@ Problem simplified(const Problem& given) {
 struct Launches {
   Launch vector, scalar, then;
   Problem problem;        // the one that is run
+  bool aligned_unpool = false;  // `vector` takes an unpool's tensors as gradients
   bool mirrored = false;  // a backward run as a forward: from grad_output to grad_input
   std::string name;
 };
@@ -160,7 +161,7 @@ class Chooser {
   }
 
   void forward(Launches& result) {
-    if (forward_lines(result) || forward_tiles(result)) return;
+    if (forward_lines(result) || forward_rows(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
     const bool vector = channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
@@ -208,6 +209,41 @@ class Chooser {
     result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
     result.name = "long windows: along the width, then the height, in shared memory";
     return cut_regions(result.scalar, p_, channels_fastest);
+  }
+
+  /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
+  bool forward_rows(Launches& result) {
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || !is_small_square(p_) || p_.absolute || h.stride != w.stride || h.pad_begin != w.pad_begin) return false;
+    const Function function = kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride),
+                                                 static_cast<int>(h.pad_begin));
+    if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) return false;
+    const std::int64_t own = function.columns * w.stride;
+    auto aligned = [](const Layout& layout, std::int64_t elements) {
+      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+    };
+    const std::int64_t vector = smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)));
+    if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own || !aligned(p_.input, vector)) {
+      return false;
+    }
+    // A last output column whose window hangs over the right edge by more than the kernel knows of.
+    if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + 1) return false;
+    result.vector = make_launch(p_, function, false, false, false, 1);
+    if (w.output % function.columns == 0 && aligned(p_.output, function.columns) &&
+        (!p_.with_indices || aligned(p_.indices, function.columns))) {
+      result.vector.paired = function.columns;
+    }
+    Launches other;
+    if (forward_tiles(other)) {
+      result.scalar = other.scalar;
+    } else {
+      const bool tall = kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride)).entry != nullptr;
+      const Function direct = tall ? kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride))
+                                   : kernels_.fold_windows(false, fold(), p_.with_indices, false);
+      result.scalar = make_launch(p_, direct, false, false, false, 1);
+    }
+    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) + " outputs to a thread";
+    return true;
   }
 
   /// The backward of sums with stride 1 is the forward of the same sums over the gradient, mirrored.
@@ -258,6 +294,7 @@ class Chooser {
         result.scalar = make_launch(p_, function, false, false, false, 1);
         result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
         if (tile_forward(result.scalar, p_, function, 1)) return true;
+        if (kernels_.fold_strips(false, fold(), p_.with_indices, kernel, stride).entry != nullptr) return false;
       }
     }
     const Problem p = upright(p_);
@@ -279,6 +316,35 @@ class Chooser {
     return tile_forward(result.scalar, p, function, group);
   }
 
+  /// The backward of forward_rows, and max_unpool; `result` holds another way already, for what is not aligned in a run.
+  void gather_aligned_rows(Launches& result, Share share) {
+    const bool unpool = share == Share::last;
+    Problem p = p_;
+    if (unpool) {
+      p.grad_output = p_.input;
+      p.grad_input = p_.output;
+    }
+    const Axis &h = p.axis[1], &w = p.axis[2];
+    if (wide_ || is_empty() || !is_small_square(p) || h.stride != w.stride || h.pad_begin != w.pad_begin) return;
+    const bool indexed = share != Share::sum;
+    const Function function = kernels_.gather_rows(share, p.index_kind == IndexKind::window, static_cast<int>(h.kernel),
+                                                   static_cast<int>(h.stride), static_cast<int>(h.pad_begin));
+    if (function.entry == nullptr || p.grad_input.w != 1 || p.grad_output.w != 1 || (indexed && p.indices.w != 1)) return;
+    const std::int64_t own = function.columns / w.stride;
+    auto aligned = [](const Layout& layout, std::int64_t elements) {
+      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+    };
+    if (w.input % function.columns != 0 || h.input % h.stride != 0 || w.output != w.input / w.stride ||
+        !aligned(p.grad_input, smaller(function.columns, static_cast<std::int64_t>(16 / size_of(p.dtype)))) ||
+        !aligned(p.grad_output, own) || (indexed && !aligned(p.indices, own))) {
+      return;
+    }
+    const std::string name = result.name;
+    result.vector = make_launch(p, function, false, true, false, 1);
+    result.aligned_unpool = unpool;
+    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) + " elements to a thread; else " + name;
+  }
+
   /// The same for backward passes and max_unpool.
   bool gather_tiles(Launches& result, Gather gather) {
     const bool unpool = gather == Gather::last;
@@ -289,16 +355,6 @@ class Chooser {
     }
     const int kept = gather == Gather::average && size_of(p_.dtype) < 4 ? 4 : static_cast<int>(size_of(p_.dtype));
     const Axis &h = p_.axis[1], &w = p_.axis[2];
-    bool apart = true;
-    for (const Axis& axis : p_.axis) {
-      apart = apart && axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.stride >= axis.kernel;
-    }
-    if (const Function spread = kernels_.spread_tiles(gather); apart && spread.entry != nullptr) {
-      const Problem p = upright(p_);
-      result.scalar = make_launch(p, spread, false, true, false, 1);
-      result.name = "tiles in shared memory, windows spread";
-      if (tile_gather(result.scalar, p, spread, gather != Gather::average, kept)) return true;
-    }
     if (is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
       const Function cells = kernels_.gather_tile_cells(gather, static_cast<int>(h.kernel), static_cast<int>(h.stride),
                                                         static_cast<int>(h.pad_begin % h.stride));
@@ -308,6 +364,16 @@ class Chooser {
         result.name = "tiles in shared memory, cells of " + std::to_string(cells.rows) + "x" + std::to_string(cells.columns) + " elements";
         if (tile_gather(result.scalar, p_, cells, gather != Gather::average, kept)) return true;
       }
+    }
+    bool apart = true;
+    for (const Axis& axis : p_.axis) {
+      apart = apart && axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.stride >= axis.kernel;
+    }
+    if (const Function spread = kernels_.spread_tiles(gather); apart && spread.entry != nullptr) {
+      const Problem q = upright(p_);
+      result.scalar = make_launch(q, spread, false, true, false, 1);
+      result.name = "tiles in shared memory, windows spread";
+      if (tile_gather(result.scalar, q, spread, gather != Gather::average, kept)) return true;
     }
     const Problem p = upright(p_);
     const Function function = kernels_.gather_tiles(gather, p.axis[2].input < 8 ? 1 : 4);
@@ -326,11 +392,15 @@ class Chooser {
     if (share == Share::sum && transposed_sum(result)) return;
     const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
     const bool many = share == Share::index && single_channels && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
-    const bool cells = !wide_ && is_small_square(p_) && p_.axis[1].stride == p_.axis[2].stride &&
+    // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
+    const bool straight = share == Share::index && p_.axis[0].kernel <= p_.axis[0].stride &&
+                          (p_.axis[1].stride == 1 || (p_.axis[1].kernel == 2 && p_.axis[2].input % 4 == 0));
+    const bool cells = (straight || channels_fastest) && !wide_ && is_small_square(p_) && p_.axis[1].stride == p_.axis[2].stride &&
                        kernels_.gather_cells(false, share, false, static_cast<int>(p_.axis[1].kernel), static_cast<int>(p_.axis[1].stride),
                                              static_cast<int>(p_.axis[1].pad_begin % p_.axis[1].stride)).entry != nullptr;
     if (!many && !cells && (share == Share::index || share == Share::sum) &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
+      gather_aligned_rows(result, share);
       return;
     }
     const bool vector = channels_fastest && (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices})
@@ -344,6 +414,7 @@ class Chooser {
       const Function scalar = kernels_.gather_cells(false, share, taps, kernel, stride, phase);
       if (scalar.entry != nullptr) {
         result.scalar = make_launch(p_, scalar, false, true, channels_fastest, 1);
+        result.name = "cells of " + std::to_string(scalar.rows) + "x" + std::to_string(scalar.columns) + " elements";
         const Layout& g = p_.grad_input;
         if (scalar.columns > 1 && g.w == 1 && w.input % scalar.columns == 0 && g.h % scalar.columns == 0 &&
             g.d % scalar.columns == 0 && g.c % scalar.columns == 0 && g.n % scalar.columns == 0) {
@@ -351,8 +422,9 @@ class Chooser {
         }
         if (vector) {
           result.vector = make_launch(p_, kernels_.gather_cells(true, share, taps, kernel, stride, phase), false, true, true, kernels_.lanes);
+        } else {
+          gather_aligned_rows(result, share);
         }
-        result.name = "cells of " + std::to_string(scalar.rows) + "x" + std::to_string(scalar.columns) + " elements";
         return;
       }
     }
@@ -404,6 +476,7 @@ class Chooser {
     }
     result.then = anywhere;
     if (gather_tiles(result, Gather::last)) {
+      gather_aligned_rows(result, Share::last);
       result.name += "; indices outside their windows: a block to a range of the plane";
       return;
     }
@@ -454,7 +527,7 @@ class CudaKernel final : public Kernel {
     if (error != cudaSuccess) return device_failure(error, "preparing a plan");
     target = "cuda";
     explain = "cuda: " + launches_.name;
-    if (launches_.vector.entry != nullptr) explain += ", " + std::to_string(launches_.vector.lanes) + " channels at once";
+    if (launches_.vector.lanes > 1) explain += ", " + std::to_string(launches_.vector.lanes) + " channels at once";
     return {};
   }
 
@@ -470,6 +543,10 @@ class CudaKernel final : public Kernel {
     }
     const auto stream = static_cast<cudaStream_t>(args.stream);
     const bool vector = launches_.vector.entry != nullptr && is_aligned(at);
+    if (vector && launches_.aligned_unpool) {
+      at.grad_output = args.input;
+      at.grad_input = args.output;
+    }
     cudaError_t error = run_launch(vector ? launches_.vector : launches_.scalar, launches_.problem, at, stream);
     if (error == cudaSuccess && launches_.then.entry != nullptr) error = run_launch(launches_.then, launches_.problem, at, stream);
     return error == cudaSuccess ? Status() : device_failure(error, "launching a kernel");

@@ -7,7 +7,7 @@
 namespace cenote::gpu {
 
 /// What decides how much of an output's gradient an element gets.
-enum class Share : std::uint8_t { index, sum, power, infinite };
+enum class Share : std::uint8_t { index, sum, power, infinite, last };
 
 /// Whether an index handed in names a tap of its window (or is -1). `code` as read.
 template <class Int>

@@ -74,8 +74,9 @@ struct Collected {
   }
 };
 
+/// `divided`: averages are divided here, not after they are gathered.
 template <class T, Gather kGather>
-__device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile) {
+__device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile, bool divided) {
   using Int = std::int32_t;
   Collected<T, kGather> result;
   auto* values = reinterpret_cast<Kept<T, kGather>*>(tile_memory);
@@ -105,6 +106,8 @@ __device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, c
       Accumulator<T> share = widen(value);
       if (!p.uniform_divisor) {
         share = divide<T>(share, divisor_of(p, taps_of(p.axis[0], z), taps_of(p.axis[1], y), taps_of(p.axis[2], x)));
+      } else if (divided) {
+        share = average_of<T>(p, share, 1);
       }
       values[i] = share;
     } else {
@@ -151,6 +154,16 @@ __device__ inline T gathered(const Params<std::int32_t>& p, Gathered<T, kGather>
   }
 }
 
+/// The same where averages were divided before.
+template <class T, Gather kGather>
+__device__ inline T undivided(Gathered<T, kGather> value) {
+  if constexpr (kGather == Gather::last) {
+    return value;
+  } else {
+    return narrow<T>(value);
+  }
+}
+
 template <class T, Gather kGather>
 __device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_t at, std::int32_t position, Gathered<T, kGather>& value) {
   if constexpr (kGather == Gather::average) {
@@ -172,7 +185,7 @@ __global__ void __launch_bounds__(kBlock) gather_tiles(const __grid_constant__ P
                                                        const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
-  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, false);
   const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
   T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input) + tile.plane * plane;
   const bool dilated_x = p.axis[2].dilation != 1, dilated_y = p.axis[1].dilation != 1, dilated_z = p.axis[0].dilation != 1;
@@ -215,11 +228,47 @@ __global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ P
   using Int = std::int32_t;
   constexpr int kRun = 16 / static_cast<int>(sizeof(T));
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
-  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, true);
   const DeviceAxis<Int> &h = p.axis[1], &w = p.axis[2];
   const Int width = w.input, slice = h.input * width, plane = p.axis[0].input * slice;
-  // The tile is one run of elements: planes, or slices, or rows of one slice.
   T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input);
+  if (plane == width && w.output == 1 && w.kernel == w.input) {  // global pools: a warp to a plane
+    for (Int q = static_cast<Int>(threadIdx.x) / 32; q < tile.planes; q += kBlock / 32) {
+      T* to = result + (tile.plane + q) * plane;
+      for (Int x = static_cast<Int>(threadIdx.x) % 32; x < width; x += 32) {
+        Gathered<T, kGather> value = nothing_gathered<T, kGather>();
+        gather_one<T, kGather>(from, q, x, value);
+        to[x] = undivided<T, kGather>(value);
+      }
+    }
+    return;
+  }
+  if (width >= 24 && width <= kBlock) {  // a thread to a column, as many rows at once as there are threads for
+    Int group = static_cast<Int>(threadIdx.x);
+    const Int x = take(group, w.by_input), groups = kBlock / width;
+    if (group >= groups) return;
+    const Int ox = w.by_stride.quotient(x + w.pad_begin);
+    const bool seen_x = x + w.pad_begin - ox * w.stride < w.kernel && ox < w.output;
+    for (Int q = 0; q < tile.planes; ++q) {
+      for (Int z = tile.z0; z < tile.z1; ++z) {
+        const Int oz = p.axis[0].input == 1 ? 0 : p.axis[0].by_stride.quotient(z + p.axis[0].pad_begin);
+        const bool seen_z = p.axis[0].input == 1 ? p.axis[0].pad_begin < p.axis[0].kernel
+                                                 : z + p.axis[0].pad_begin - oz * p.axis[0].stride < p.axis[0].kernel && oz < p.axis[0].output;
+        T* to = result + (tile.plane + q) * plane + z * slice + x;
+#pragma unroll 4
+        for (Int y = tile.y0 + group; y < tile.y1; y += groups) {
+          const Int oy = h.by_stride.quotient(y + h.pad_begin);
+          Gathered<T, kGather> value = nothing_gathered<T, kGather>();
+          if (seen_x && seen_z && y + h.pad_begin - oy * h.stride < h.kernel && oy < h.output) {
+            gather_one<T, kGather>(from, from.row_at(q, oz, oy) + ox, z * slice + y * width + x, value);
+          }
+          to[y * width] = undivided<T, kGather>(value);
+        }
+      }
+    }
+    return;
+  }
+  // The tile is one run of elements: planes, or slices, or rows of one slice.
   const std::int64_t start = tile.plane * plane + tile.z0 * slice + tile.y0 * width;
   const Int count = ((tile.planes - 1) * p.axis[0].input + tile.z1 - tile.z0 - 1) * slice + (tile.y1 - tile.y0) * width;
   const auto ahead = static_cast<Int>((reinterpret_cast<std::uintptr_t>(result + start) & 15) / sizeof(T));
@@ -268,7 +317,7 @@ __global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ P
           enter_row();
         }
       }
-      values.lane[i] = gathered<T, kGather>(p, value);
+      values.lane[i] = undivided<T, kGather>(value);
     }
     if (run >= 0 && run + kRun <= count) {
       store(result + run, values);
@@ -290,7 +339,7 @@ __global__ void __launch_bounds__(kBlock) gather_tile_cells(const __grid_constan
   constexpr int kOutputRows = floor_quotient(kPhase + kRows - 1, kStride) - kFirst + 1;
   constexpr int kOutputColumns = floor_quotient(kPhase + kColumns - 1, kStride) - kFirst + 1;
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
-  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile);
+  const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, false);
   const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
   T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input) + tile.plane * plane;
   const bool flat = p.axis[0].input == 1 && p.axis[0].output == 1;

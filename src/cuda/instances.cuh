@@ -64,6 +64,29 @@ struct Instances {
   }
 
   template <Fold kFold, bool kIndices>
+  static Function rows_of(int kernel, int stride, int padding) {
+    if (kernel == 2 && stride == 2 && padding == 0) return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 0, 2, 4>, 2, 4);
+    if constexpr (kFold != Fold::square) {
+      if (kernel == 3 && stride == 2 && padding == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 2, 1, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 2 && padding == 0) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 2, 0, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 1 && padding == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 1, 1, 4, 4>, 4, 4);
+    }
+    return {};
+  }
+  static Function rows(Fold fold, bool indices, int kernel, int stride, int padding) {
+    if constexpr (kTuned || kBytes) {
+      if (fold == Fold::max) {
+        return indices ? rows_of<Fold::max, true>(kernel, stride, padding) : rows_of<Fold::max, false>(kernel, stride, padding);
+      }
+    }
+    if constexpr (kTuned) {
+      if (fold == Fold::sum) return rows_of<Fold::sum, false>(kernel, stride, padding);
+      if (fold == Fold::square) return rows_of<Fold::square, false>(kernel, stride, padding);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
   static Function tiles_of(int kernel, int stride) {
     if (kernel == 2 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 2, 2, 2>, 2);
     if constexpr (kFold != Fold::square) {
@@ -104,6 +127,24 @@ struct Instances {
     return {};
   }
 
+  template <Share kShare, bool kTaps>
+  static Function gather_rows_of(int kernel, int stride, int padding) {
+    if (kernel == 2 && stride == 2 && padding == 0) return function(&gpu::gather_rows<T, kShare, kTaps, 2, 2, 0, 2, 8>, 2, 8);
+    if (kernel == 3 && stride == 2 && padding == 1) return function(&gpu::gather_rows<T, kShare, kTaps, 3, 2, 1, 2, 8>, 2, 8);
+    if (kernel == 3 && stride == 1 && padding == 1) return function(&gpu::gather_rows<T, kShare, kTaps, 3, 1, 1, 2, 4>, 2, 4);
+    return {};
+  }
+  static Function aligned_gathers(Share share, bool taps, int kernel, int stride, int padding) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return gather_rows_of<Share::sum, false>(kernel, stride, padding);
+      if (share == Share::last && !taps) return gather_rows_of<Share::last, false>(kernel, stride, padding);
+      if (share == Share::index) {
+        return taps ? gather_rows_of<Share::index, true>(kernel, stride, padding) : gather_rows_of<Share::index, false>(kernel, stride, padding);
+      }
+    }
+    return {};
+  }
+
   template <Gather kGather>
   static Function gather_tiles_of(int rows) {
     return rows == 4 ? function(&gpu::gather_tiles<T, kGather, 4>, 4) : function(&gpu::gather_tiles<T, kGather, 1>);
@@ -134,7 +175,9 @@ struct Instances {
   }
   static Function tile_cells(Gather gather, int kernel, int stride, int phase) {
     if constexpr (kTuned) {
-      if (gather == Gather::last) return tile_cells_of<Gather::last>(kernel, stride, phase);
+      if (gather == Gather::selected) return tile_cells_of<Gather::selected>(kernel, stride, phase);
+      if (gather == Gather::average) return tile_cells_of<Gather::average>(kernel, stride, phase);
+      return tile_cells_of<Gather::last>(kernel, stride, phase);
     }
     return {};
   }
@@ -200,8 +243,8 @@ struct Instances {
     return {};
   }
 
-  static constexpr Kernels table{kLanes, windows,      strips,     tiles,             staged,         lines, gather,
-                                 cells,  tile_gathers, spread, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
+  static constexpr Kernels table{kLanes, windows,      strips, rows,    tiles,             staged,         lines, gather,
+                                 cells, aligned_gathers, tile_gathers, spread, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
 };
 
 }  // namespace cenote::gpu

@@ -2,8 +2,10 @@
 // knows when to use which.
 #pragma once
 
+#include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
 #include "cuda/long_windows.cuh"
+#include "cuda/rows.cuh"
 
 namespace cenote::gpu {
 
@@ -20,6 +22,8 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// Square windows of `kernel` taps, no dilation.
   Function (*fold_strips)(bool vector, Fold fold, bool indices, int kernel, int stride);
+  /// The same for planar tensors with aligned rows.
+  Function (*fold_rows)(Fold fold, bool indices, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
@@ -29,6 +33,8 @@ struct Kernels {
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
+  /// The same for planar tensors with aligned rows.
+  Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.

@@ -263,30 +263,19 @@ __global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_const
         while (ty < taps[1].high) {
           const T* row = slice + (taps[1].start + ty * p.axis[1].dilation - staged.extent.y0) * width + taps[2].start;
           const Int row_code = coding.base + tz * coding.d + ty * coding.h;
-          for (; tx < taps[2].high; tx += 4 * kGroup) {
-            T value[4];
-            Int tap[4];
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              // Beyond the row's end: its last tap of this thread again, which changes no maximum; sums leave it out.
-              tap[i] = i == 0 || tx + i * kGroup < taps[2].high ? tx + i * kGroup : tap[i > 0 ? i - 1 : 0];
-              value[i] = row[tap[i] * step];
-            }
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              if constexpr (is_extreme<kFold>) {
-                const T v = p.absolute ? magnitude(value[i]) : value[i];
-                if (beats<kFold>(v, fold)) {
-                  fold = v;
-                  if (kIndices || kGroup > 1) code = row_code + tap[i] * coding.w;
-                }
-              } else {
-                if (i == 0 || tap[i] != tap[i > 0 ? i - 1 : 0]) fold += term<kFold>(value[i], p.norm_type);
+#pragma unroll 4
+          for (; tx < taps[2].high; tx += kGroup) {
+            T value = row[tx * step];
+            if constexpr (is_extreme<kFold>) {
+              if (p.absolute) value = magnitude(value);
+              if (beats<kFold>(value, fold)) {
+                fold = value;
+                if (kIndices || kGroup > 1) code = row_code + tx * coding.w;
               }
+            } else {
+              fold += term<kFold>(value, p.norm_type);
             }
           }
-          // Back to where the last tap taken leaves off.
-          tx = taps[2].high + (tx - taps[2].high) % kGroup;
           while (tx >= taps[2].high && ty < taps[1].high) tx -= row_taps, ++ty;
         }
       }

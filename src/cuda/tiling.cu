@@ -65,6 +65,13 @@ bool choose_cut(const Along& depth, const Along& height, std::int64_t width, std
       if (bytes(more) > kWantedBytes || more.planes * plane > most_results) break;
       cut = more;
     }
+    // Few results: more planes, so that no thread is idle.
+    while (cut.planes < enough && cut.planes * plane < kBlock) {
+      Cut more = cut;
+      ++more.planes;
+      if (bytes(more) > kMostBytes) break;
+      cut = more;
+    }
     return true;
   }
   // Fewer slices, then fewer rows.
@@ -125,7 +132,8 @@ Problem upright(const Problem& p) {
   Problem result = p;
   const bool line = p.axis[0].input == 1 && p.axis[0].output == 1 && p.axis[0].kernel == 1 && p.axis[1].input == 1 &&
                     p.axis[1].output == 1 && p.axis[1].kernel == 1;
-  if (line) {
+  // A row that fits stays one.
+  if (line && larger(p.axis[2].input, p.axis[2].output) * static_cast<std::int64_t>(size_of(p.dtype)) > (8 << 10)) {
     result.axis[1] = p.axis[2];
     result.axis[2] = p.axis[1];
   }

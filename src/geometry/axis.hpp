@@ -65,6 +65,10 @@ CENOTE_HOST_DEVICE constexpr std::int64_t adaptive_end(const Axis& axis, std::in
 
 /// Taps first + step*i, i in [0, whole), clipped to [0, input). A fractional window takes its start from the caller's table.
 CENOTE_HOST_DEVICE constexpr Window window_at(const Axis& axis, std::int64_t start) {
+  // Nearly every window lies wholly inside the input: nothing to clip, nothing to divide.
+  if (start >= 0 && start + (axis.kernel - 1) * axis.dilation < axis.input) {
+    return {start, axis.kernel, axis.dilation, 0, axis.kernel, axis.kernel};
+  }
   const std::int64_t skipped = start >= 0 ? 0 : smaller(ceil_div(-start, axis.dilation), axis.kernel);
   const std::int64_t end = start >= axis.input ? 0 : smaller(axis.kernel, ceil_div(axis.input - start, axis.dilation));
   const std::int64_t padded = smaller(axis.kernel, ceil_div(axis.input + axis.pad_end - start, axis.dilation));
@@ -94,6 +98,10 @@ CENOTE_HOST_DEVICE constexpr Cover cover(const Axis& axis, std::int64_t i) {
   // o*stride - pad + tap*dilation = i with 0 <= tap < kernel, 0 <= o < output
   const std::int64_t shifted = i + axis.pad_begin;
   const std::int64_t reach = (axis.kernel - 1) * axis.dilation;
+  if (axis.stride == 1 && axis.dilation == 1) {
+    const std::int64_t first = larger(0, shifted - reach), last = smaller(axis.output - 1, shifted);
+    return {first, larger(0, last - first + 1), 1, shifted - first, 1};
+  }
   std::int64_t low = shifted > reach ? ceil_div(shifted - reach, axis.stride) : 0;
   const std::int64_t high = smaller(axis.output - 1, shifted / axis.stride);
   std::int64_t step = 1;

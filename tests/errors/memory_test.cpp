@@ -218,7 +218,9 @@ TEST(Strides, OfInputsAndResultsMayBeAnything) {
         EXPECT_TRUE(run.guards_intact());
         const bool forward = call.pass == Pass::forward;
         EXPECT_EQ((forward ? run.output : run.grad_input).values(), (forward ? expected.output : expected.grad_input).values());
-        if (dense.indices().rank() != 0) EXPECT_EQ(run.indices.values(), expected.indices.values());
+        if (dense.indices().rank() != 0) {
+          EXPECT_EQ(run.indices.values(), expected.indices.values());
+        }
       }
     }
   }

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <functional>
@@ -40,7 +42,7 @@ struct Refusal {
 };
 
 /// Any other exception is a failure of the test.
-template <class Call>
+template <std::invocable Call>
 Refusal refusal_of(Call&& call) {
   try {
     call();

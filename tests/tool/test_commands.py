@@ -9,7 +9,7 @@ import numpy as np
 
 from support import CENOTE, DEVICE, DIFFERENCE, REFUSED, ROOT, USAGE, ToolTest, cenote
 
-COMMANDS = ["pool", "unpool", "explain", "shape", "check", "bench", "info", "completion"]
+COMMANDS = ["pool", "unpool", "explain", "shape", "check", "explain-plan", "bench", "info", "completion"]
 
 
 def options_of(command):
@@ -150,6 +150,14 @@ class Others(ToolTest):
         cenote("check", "max2d f32 nonsense", code=USAGE)
         self.refuses(USAGE, "check", says=["problem"])
 
+    def test_explain_plan(self):
+        text = cenote("explain-plan", "max2d f32 nchw n1c3 h9w8 k3x2 s2x2").stdout.decode()
+        self.assertIn("[1, 3, 9, 8] -> [1, 3, 4, 4]", text)
+        self.assertIn("backward", text)
+        self.assertIn(json.loads(cenote("info", "--json").stdout)["targets"][0], text)
+        self.refuses(USAGE, "explain-plan", "max2d nonsense", says=["nonsense"])
+        self.refuses(REFUSED, "explain-plan", "max2d f32 nchw n1c3 h2w2 k3x3 s2x2", says=["output"])
+
     def test_completion(self):
         for shell in ["bash", "zsh", "fish"]:
             script = cenote("completion", shell).stdout.decode()
@@ -171,7 +179,7 @@ class Others(ToolTest):
             line = f'source {self.dir}/script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _cenote; echo "${{COMPREPLY[@]}}"'
             return subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout.decode().split()
 
-        self.assertEqual(complete("cenote", "ex"), ["explain"])
+        self.assertEqual(complete("cenote", "sh"), ["shape"])
         self.assertEqual(complete("cenote", "pool", "--op", "adaptive"), ["adaptive-max", "adaptive-avg"])
         self.assertIn("--kernel", complete("cenote", "pool", "--ker"))
 

@@ -101,6 +101,8 @@ class Pictures(ToolTest):
         self.assertEqual(self.listing(self.dir / "two"), ["a.png", "b.png"])
         self.refuses(USAGE, "pool", self.dir / "in" / "a.png", self.dir / "out" / "a.png", self.dir / "three", "--op", "max", "--kernel", 3,
                      says=["a.png", "both"])
+        self.refuses(USAGE, "pool", self.dir / "in" / "a.png", self.dir / "in" / "b.png", self.dir / "c.png", "--op", "max", "--kernel", 3,
+                     says=["c.png", "directory"])
 
 
 class Hostile(ToolTest):

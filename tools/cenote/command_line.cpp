@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
-#include <thread>
 
 namespace cenote::tool {
 
@@ -158,6 +156,7 @@ struct Line {
     add_explain();
     add_shape();
     command("check");
+    command("explain-plan");
     command("bench");
     command("info")->add_flag("--json", info.json, "one JSON object");
     command("completion")->add_option("shell", completion.shell, "bash, zsh or fish")->required();
@@ -289,6 +288,7 @@ struct Line {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     const bool asks_help = !rest.empty() && (rest[0] == "-h" || rest[0] == "--help");
     if (!asks_help && words[0] == "check") return CheckCommand{rest};
+    if (!asks_help && words[0] == "explain-plan") return ExplainPlanCommand{rest};
     if (!asks_help && words[0] == "bench") return BenchCommand{rest};
 
     std::vector<std::string> reversed(words.rbegin(), words.rend());  // CLI11 takes them from the back

@@ -6,7 +6,7 @@
 #include <CLI/App.hpp>
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -77,6 +77,9 @@ struct ShapeCommand {
 struct CheckCommand {
   std::vector<std::string> arguments;
 };
+struct ExplainPlanCommand {
+  std::vector<std::string> problems;
+};
 struct BenchCommand {
   std::vector<std::string> arguments;
 };
@@ -91,8 +94,8 @@ struct TextCommand {
   std::string text;
 };
 
-using Command = std::variant<PoolCommand, UnpoolCommand, ExplainCommand, ShapeCommand, CheckCommand, BenchCommand,
-                             InfoCommand, CompletionCommand, TextCommand>;
+using Command = std::variant<PoolCommand, UnpoolCommand, ExplainCommand, ShapeCommand, CheckCommand, ExplainPlanCommand,
+                             BenchCommand, InfoCommand, CompletionCommand, TextCommand>;
 
 /// The words after the program's name. Throws Failure (usage) with one line that says what is wrong and what would be right.
 Command parse_command_line(const std::vector<std::string>& words);
@@ -100,7 +103,6 @@ Command parse_command_line(const std::vector<std::string>& words);
 /// Calls `visit` with the finished description of the command line: for completion scripts and for the test of the manual.
 void with_app(const std::function<void(CLI::App&)>& visit);
 
-/// tools/cenote/check.cpp and bench.cpp have options of their own; these are their names for completion and help.
 extern const char* const kVersion;
 
 }  // namespace cenote::tool

@@ -82,6 +82,10 @@ The result has the input's dtype and order (C or Fortran); a picture pooled into
   cenote check 'max2d f32 nchw n2c17 h30w31 k3x2 s2x2 p1x1 d1x1 ceil'
       every failing test prints such a line; this replays it on every instruction set of the machine)",
      ""},
+    {"explain-plan", "Which kernel the library chooses for a problem, and why.", "cenote explain-plan PROBLEM...",
+     R"(Example:
+  cenote explain-plan 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')",
+     ""},
     {"bench", "This machine's copy bandwidth, and cenote's share of it.", "cenote bench [PROBLEM...]", R"(Examples:
   cenote bench
   cenote bench 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')",

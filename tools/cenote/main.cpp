@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "check.hpp"
 #include "commands.hpp"
+#include "explain_plan.hpp"
 #include "files.hpp"
 
 #include <cenote/error.hpp>
@@ -13,6 +14,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ int run(const CheckCommand& command) {
   }
   return worst;
 }
+int run(const ExplainPlanCommand& command) { return run_explain_plan(command.problems), 0; }
 int run(const BenchCommand& command) { return run_bench(command.arguments, std::cout, std::cerr); }
 int run(const PoolCommand& command) { return run_pool(command), 0; }
 int run(const UnpoolCommand& command) { return run_unpool(command), 0; }
@@ -66,6 +69,8 @@ int main(int argc, char** argv) {
   } catch (const cenote::Error& error) {
     return fail(error.code() == cenote::ErrorCode::device ? ExitCode::device : ExitCode::refused, error.what());
   } catch (const std::bad_alloc&) {
+    return fail(ExitCode::refused, "not enough memory; a smaller --memory works on smaller pieces");
+  } catch (const std::length_error&) {
     return fail(ExitCode::refused, "not enough memory; a smaller --memory works on smaller pieces");
   } catch (const std::exception& error) {
     return fail(ExitCode::input, error.what());

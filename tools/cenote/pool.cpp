@@ -53,6 +53,9 @@ std::vector<Job> jobs_of(const PoolCommand& command) {
     return jobs;
   }
   const auto make_directory = [](const std::string& path) {
+    if (is_array_name(path) && !is_directory(path)) {
+      throw Failure::make(ExitCode::usage, "{}: several inputs need a directory for their results, not a file", path);
+    }
     std::error_code error;
     fs::create_directories(path, error);
     if (error || !is_directory(path)) {
@@ -162,6 +165,9 @@ void pool_one(const PoolCommand& command, const Job& job) {
                  source.fortran_order(), bits);
   std::unique_ptr<ArraySink> index_sink;
   if (spec.return_indices) {
+    if (job.indices == job.output) {
+      throw Failure::make(ExitCode::usage, "--indices: {} is the output's name too", job.indices);
+    }
     if (format_of(job.indices) != FileFormat::npy) {
       throw Failure::make(ExitCode::usage, "--indices: {}: indices are written as .npy", job.indices);
     }
