@@ -265,7 +265,7 @@ class Row:
 
     def add_compiled(self, calls):
         """torch.compile of the same function; ops it hands back to eager cost eager's time."""
-        if "eager" not in calls:
+        if "eager" not in calls or self.op == "max_unpool":
             return
         torch._dynamo.reset()
         if self.pass_ == "forward":
@@ -274,7 +274,7 @@ class Row:
         elif self.pass_ == "forward_indices":
             function = torch.compile(lambda x: self.pool(x, return_indices=True), dynamic=False)
             calls["compile"] = lambda: function(self.x)
-        elif self.op != "max_unpool":
+        else:
             leaf = self.x.detach().clone(memory_format=torch.preserve_format).requires_grad_()
             y = torch.compile(self.pool, dynamic=False)(leaf)
             g = torch.randn_like(y)
@@ -289,6 +289,7 @@ class Row:
                 try:
                     self.add_compiled(calls)
                 except Exception as error:  # a compiler that fails is a peer less, not a failed run
+                    calls.pop("compile", None)
                     print(f"{self.name}: torch.compile: {str(error)[:100]}", file=sys.stderr)
             ns = {name: self.clock.median_ns(call) for name, call in calls.items() if name == "cenote" or name in peers}
         self.library.c.cenote_plan_destroy(self.plan)

@@ -227,11 +227,12 @@ CENOTE_C_API size_t cenote_dtype_size(cenote_dtype dtype);
 /* `managed` is a DLManagedTensor*, or with versioned != 0 a DLManagedTensorVersioned* (what the capsules "dltensor" and
  * "dltensor_versioned" hold). The description and the address of its first element are read; ownership stays with the caller.
  * Refused: vector types, dtypes and devices cenote does not have, another major version. */
-CENOTE_C_API cenote_status cenote_tensor_from_dlpack(const void* managed, int versioned, cenote_tensor* tensor, void** data);
+CENOTE_C_API cenote_status cenote_tensor_from_dlpack(const void* managed, int versioned, cenote_tensor* tensor,
+                                                     void** data);
 /* Makes a DLManagedTensor (or the versioned one) for somebody's memory. Its deleter calls release(owner), where release is not
  * null, and frees the struct. */
-CENOTE_C_API cenote_status cenote_tensor_to_dlpack(const cenote_tensor* tensor, void* data, void* owner, void (*release)(void* owner),
-                                                   int versioned, void** managed);
+CENOTE_C_API cenote_status cenote_tensor_to_dlpack(const cenote_tensor* tensor, void* data, void* owner,
+                                                   void (*release)(void* owner), int versioned, void** managed);
 
 #ifdef __cplusplus
 }

@@ -57,6 +57,7 @@ CENOTE_API Status view_of(const VersionedTensor& tensor, TensorView& view) noexc
 /// A struct on the heap for somebody's memory; its deleter calls release(owner), unless null, and frees the struct. Null with a
 /// failed status for a dtype DLPack does not have or where memory is short.
 CENOTE_API ManagedTensor* managed(const TensorView& view, void* owner, void (*release)(void*), Status& status) noexcept;
-CENOTE_API VersionedTensor* versioned(const TensorView& view, void* owner, void (*release)(void*), Status& status) noexcept;
+CENOTE_API VersionedTensor* versioned(const TensorView& view, void* owner, void (*release)(void*),
+                                      Status& status) noexcept;
 
 }  // namespace cenote::dlpack

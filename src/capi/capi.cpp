@@ -77,14 +77,15 @@ Status to_desc(const char* argument, const cenote_tensor* given, cenote::TensorD
     return Status::failure(ErrorCode::invalid_argument, argument, "%s must be made by cenote_tensor_init", argument);
   }
   if (tensor.rank < 0 || tensor.rank > CENOTE_MAX_RANK) {
-    return Status::failure(ErrorCode::invalid_argument, argument, "%s must have at most %d dimensions, got %d", argument,
-                           CENOTE_MAX_RANK, tensor.rank);
+    return Status::failure(ErrorCode::invalid_argument, argument, "%s must have at most %d dimensions, got %d",
+                           argument, CENOTE_MAX_RANK, tensor.rank);
   }
   if (tensor.dtype < 0 || tensor.dtype > static_cast<int>(cenote::DType::u32)) {
     return Status::failure(ErrorCode::invalid_argument, argument, "%s has no known dtype: %d", argument, tensor.dtype);
   }
   if (tensor.device_type != CENOTE_CPU && tensor.device_type != CENOTE_CUDA) {
-    return Status::failure(ErrorCode::invalid_argument, argument, "%s has no known device type: %d", argument, tensor.device_type);
+    return Status::failure(ErrorCode::invalid_argument, argument, "%s has no known device type: %d", argument,
+                           tensor.device_type);
   }
   const auto rank = static_cast<std::size_t>(tensor.rank);
   desc.dtype = static_cast<cenote::DType>(tensor.dtype);
@@ -100,7 +101,8 @@ void from_desc(const cenote::TensorDesc& desc, cenote_tensor& tensor) {
   tensor.size = size;
   tensor.dtype = static_cast<std::int32_t>(desc.dtype);
   tensor.rank = desc.rank();
-  const cenote::Strides strides = desc.strides.empty() && desc.rank() > 0 ? cenote::contiguous_strides(desc.shape) : desc.strides;
+  const cenote::Strides strides =
+      desc.strides.empty() && desc.rank() > 0 ? cenote::contiguous_strides(desc.shape) : desc.strides;
   for (int i = 0; i < desc.rank(); ++i) {
     tensor.shape[i] = desc.shape[i];
     tensor.strides[i] = strides[i];
@@ -196,7 +198,8 @@ void cenote_tensor_init(cenote_tensor* tensor, cenote_dtype dtype, int rank, con
     tensor->shape[i] = shape[i];
     tensor->strides[i] = stride;
     // A shape too large for its strides is refused when a plan is made from it; wrapping keeps this defined.
-    stride = static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(shape[i] > 1 ? shape[i] : 1));
+    stride = static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) *
+                                       static_cast<std::uint64_t>(shape[i] > 1 ? shape[i] : 1));
   }
 }
 
@@ -204,7 +207,8 @@ cenote_status cenote_tensor_channels_last(cenote_tensor* tensor) {
   return guarded([&] {
     cenote::TensorDesc desc;
     if (Status status = to_desc("tensor", tensor, desc); !status.ok()) return fail(status);
-    if (desc.rank() < 3 || desc.rank() > 5) return refuse("tensor", "channels_last needs 3 to 5 dimensions, got %d", desc.rank());
+    if (desc.rank() < 3 || desc.rank() > 5)
+      return refuse("tensor", "channels_last needs 3 to 5 dimensions, got %d", desc.rank());
     desc.strides = cenote::channels_last_strides(desc.shape);
     for (int i = 0; i < desc.rank(); ++i) tensor->strides[i] = desc.strides[i];
     return CENOTE_OK;
@@ -238,12 +242,13 @@ cenote_dims cenote_each(int count, const int64_t* values) {
   return dims;
 }
 
-cenote_status cenote_plan_create(cenote_plan** plan, cenote_pass pass, const cenote_tensor* input, const cenote_spec* spec,
-                                 const cenote_plan_options* options) {
+cenote_status cenote_plan_create(cenote_plan** plan, cenote_pass pass, const cenote_tensor* input,
+                                 const cenote_spec* spec, const cenote_plan_options* options) {
   if (plan == nullptr) return refuse("plan", "plan is null");
   *plan = nullptr;
   return guarded([&] {
-    if (pass != CENOTE_FORWARD && pass != CENOTE_BACKWARD) return refuse("pass", "there is no pass %d", static_cast<int>(pass));
+    if (pass != CENOTE_FORWARD && pass != CENOTE_BACKWARD)
+      return refuse("pass", "there is no pass %d", static_cast<int>(pass));
     cenote::TensorDesc desc;
     cenote::PoolSpec pool;
     cenote::PlanOptions plan_options;
@@ -331,8 +336,9 @@ cenote_status cenote_tensor_from_dlpack(const void* managed, int versioned, ceno
   if (tensor == nullptr || data == nullptr) return refuse("tensor", "tensor or data is null");
   return guarded([&] {
     cenote::TensorView view;
-    const Status status = versioned != 0 ? cenote::dlpack::view_of(*static_cast<const cenote::dlpack::VersionedTensor*>(managed), view)
-                                         : cenote::dlpack::view_of(*static_cast<const cenote::dlpack::ManagedTensor*>(managed), view);
+    const Status status =
+        versioned != 0 ? cenote::dlpack::view_of(*static_cast<const cenote::dlpack::VersionedTensor*>(managed), view)
+                       : cenote::dlpack::view_of(*static_cast<const cenote::dlpack::ManagedTensor*>(managed), view);
     if (!status.ok()) return fail(status);
     cenote_tensor result = default_tensor();
     from_desc(view, result);
@@ -342,8 +348,8 @@ cenote_status cenote_tensor_from_dlpack(const void* managed, int versioned, ceno
   });
 }
 
-cenote_status cenote_tensor_to_dlpack(const cenote_tensor* tensor, void* data, void* owner, void (*release)(void* owner),
-                                      int versioned, void** managed) {
+cenote_status cenote_tensor_to_dlpack(const cenote_tensor* tensor, void* data, void* owner,
+                                      void (*release)(void* owner), int versioned, void** managed) {
   if (managed == nullptr) return refuse("managed", "managed is null");
   *managed = nullptr;
   return guarded([&] {

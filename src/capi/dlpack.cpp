@@ -14,7 +14,10 @@ bool dtype_of_tag(DataTag tag, DType& dtype) noexcept {
   for (int i = 0; i <= static_cast<int>(DType::u32); ++i) {
     dtype = static_cast<DType>(i);
     const bool is_unsigned = dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32;
-    const std::uint8_t code = dtype == DType::bf16 ? kBfloat : is_floating(dtype) ? kFloat : is_unsigned ? kUnsigned : kSigned;
+    const std::uint8_t code = dtype == DType::bf16 ? kBfloat
+                              : is_floating(dtype) ? kFloat
+                              : is_unsigned        ? kUnsigned
+                                                   : kSigned;
     if (tag.code == code && tag.bits == 8 * size_of(dtype)) return true;
   }
   return false;
@@ -22,7 +25,10 @@ bool dtype_of_tag(DataTag tag, DType& dtype) noexcept {
 
 DataTag tag_of(DType dtype) noexcept {
   const bool is_unsigned = dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32;
-  const std::uint8_t code = dtype == DType::bf16 ? kBfloat : is_floating(dtype) ? kFloat : is_unsigned ? kUnsigned : kSigned;
+  const std::uint8_t code = dtype == DType::bf16 ? kBfloat
+                            : is_floating(dtype) ? kFloat
+                            : is_unsigned        ? kUnsigned
+                                                 : kSigned;
   return {code, static_cast<std::uint8_t>(8 * size_of(dtype)), 1};
 }
 
@@ -76,16 +82,17 @@ Managed* make(const TensorView& view, void* owner, void (*release)(void*), Statu
 Status view_of(const PlainTensor& tensor, TensorView& view) noexcept {
   DType dtype;
   if (!dtype_of_tag(tensor.dtype, dtype)) {
-    return Status::failure(ErrorCode::invalid_argument, "dtype", "dlpack: no such dtype here: code %d, %d bits, %d lanes",
-                           tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes);
+    return Status::failure(ErrorCode::invalid_argument, "dtype",
+                           "dlpack: no such dtype here: code %d, %d bits, %d lanes", tensor.dtype.code,
+                           tensor.dtype.bits, tensor.dtype.lanes);
   }
   const std::int32_t type = tensor.device.type;
   if (type != kCpu && type != kPinned && type != kCuda && type != kManaged) {
     return Status::failure(ErrorCode::invalid_argument, "device", "dlpack: no such device type here: %d", type);
   }
   if (tensor.rank < 0 || tensor.rank > kMaxRank) {
-    return Status::failure(ErrorCode::invalid_argument, "shape", "dlpack: a tensor has at most %d dimensions, got %d", kMaxRank,
-                           tensor.rank);
+    return Status::failure(ErrorCode::invalid_argument, "shape", "dlpack: a tensor has at most %d dimensions, got %d",
+                           kMaxRank, tensor.rank);
   }
   view = TensorView{};
   view.dtype = dtype;
@@ -93,7 +100,8 @@ Status view_of(const PlainTensor& tensor, TensorView& view) noexcept {
   view.device = on_device ? Device{DeviceType::cuda, tensor.device.index} : cpu;
   const auto rank = static_cast<std::size_t>(tensor.rank);
   if (rank > 0) view.shape = Shape(std::span<const std::int64_t>(tensor.shape, rank));
-  if (rank > 0 && tensor.strides != nullptr) view.strides = Strides(std::span<const std::int64_t>(tensor.strides, rank));
+  if (rank > 0 && tensor.strides != nullptr)
+    view.strides = Strides(std::span<const std::int64_t>(tensor.strides, rank));
   view.data = tensor.data == nullptr ? nullptr : static_cast<char*>(tensor.data) + tensor.byte_offset;
   return {};
 }
@@ -102,8 +110,8 @@ Status view_of(const ManagedTensor& tensor, TensorView& view) noexcept { return 
 
 Status view_of(const VersionedTensor& tensor, TensorView& view) noexcept {
   if (tensor.version.major != kVersion.major) {
-    return Status::failure(ErrorCode::invalid_argument, "version", "dlpack: version %u.%u is not %u.x", tensor.version.major,
-                           tensor.version.minor, kVersion.major);
+    return Status::failure(ErrorCode::invalid_argument, "version", "dlpack: version %u.%u is not %u.x",
+                           tensor.version.major, tensor.version.minor, kVersion.major);
   }
   return view_of(tensor.tensor, view);
 }

@@ -121,6 +121,25 @@ void AlongDoubling(const AlongRow<C>& row) {
   if constexpr (kFold != Fold::sum) join(elements, taps - size, row.result, row.result_codes);
 }
 
+/// Partial sums of a long window, one per position modulo their number, added up pairwise at the end: the order in which
+/// AlongSpanned adds, so that a sum does not depend on the layout it was taken in.
+template <class D>
+struct LaneSums {
+  static constexpr int kLanes = 64 / sizeof(hn::TFromD<D>);
+  hn::Vec<D> part[kLanes];
+
+  HWY_INLINE explicit LaneSums(D d) {
+    for (auto& one : part) one = hn::Zero(d);
+  }
+  HWY_INLINE void Add(std::int64_t tap, hn::Vec<D> v) { part[tap % kLanes] = hn::Add(part[tap % kLanes], v); }
+  HWY_INLINE hn::Vec<D> Total() {
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int i = 0; i < width; ++i) part[i] = hn::Add(part[i], part[i + width]);
+    }
+    return part[0];
+  }
+};
+
 /// Columns::per_channel: a column at a time, vectors across its elements.
 template <Fold kFold, bool kAnyOrder, class C>
 void AlongChannels(const AlongRow<C>& row) {
@@ -137,6 +156,14 @@ void AlongChannels(const AlongRow<C>& row) {
       Accumulator<decltype(d), kFold, kAnyOrder> a;
       const C* from = row.buffer + first + c;
       const CodeOf<C>* codes = row.codes + first + c;
+      if constexpr (kFold == Fold::sum) {
+        if (plan.sums_in_lanes) {
+          LaneSums<decltype(d)> sums(d);
+          for (std::int64_t tap = 0; tap < taps; ++tap) sums.Add(tap, hn::LoadU(d, from + tap * step));
+          hn::StoreU(sums.Total(), d, row.result + o * inner + c);
+          continue;
+        }
+      }
       auto code = [&](std::int64_t tap) HWY_ATTR {
         return [&row, codes, step, tap, di]() HWY_ATTR {
           return hn::Add(hn::LoadU(di, codes + tap * step), hn::Set(di, static_cast<CodeOf<C>>(tap) * row.tap_step));
@@ -174,6 +201,20 @@ void AlongGathered(const AlongRow<C>& row) {
         position = hn::IfThenElseZero(real, position);
       }
       const auto count = plan.even ? zero : hn::LoadU(di, table.count.data() + from + q);
+      if constexpr (kFold == Fold::sum) {
+        if (plan.sums_in_lanes) {
+          LaneSums<decltype(d)> sums(d);
+          for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
+            const auto here = hn::GatherIndex(d, row.buffer, position);
+            const auto inside = hn::Lt(hn::Set(di, static_cast<Code>(tap)), plan.even ? hn::Set(di, hwy::LimitsMax<Code>()) : count);
+            sums.Add(tap, hn::IfThenElseZero(hn::RebindMask(d, inside), here));
+            const auto more = plan.even ? inside : hn::Lt(hn::Set(di, static_cast<Code>(tap + 1)), count);
+            position = hn::IfThenElse(more, hn::Add(position, step), position);
+          }
+          hn::StoreU(sums.Total(), d, row.result + q);
+          continue;
+        }
+      }
       Accumulator<decltype(d), kFold, kAnyOrder> a;
       for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
         const auto tap_lanes = hn::Set(di, static_cast<Code>(tap));

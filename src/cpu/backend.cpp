@@ -280,9 +280,27 @@ Fold choose_fold(const Problem& p, const RowKernels& k) {
   return {};
 }
 
+/// Why the columns of a row are folded as they are.
+std::string reason_of(const RowPlan& plan) {
+  const Axis& axis = plan.problem.axis[2];
+  const std::string stride = "stride " + std::to_string(axis.stride);
+  switch (plan.columns) {
+    case Columns::consecutive: return "stride 1 makes neighbouring outputs read neighbouring columns";
+    case Columns::strided: return "planar rows with " + stride + " can be deinterleaved";
+    case Columns::phased: return "planar rows with " + stride + " can be interleaved from their phases";
+    case Columns::per_channel: return std::to_string(plan.inner) + " channels fill whole vectors";
+    case Columns::spanned: return "windows of up to " + std::to_string(plan.table.most) + " taps are worth a vector each";
+    case Columns::gathered:
+      return plan.inner > 1 ? std::to_string(plan.inner) + " channels do not fill a vector"
+                            : "short windows follow each other at no step that loads could follow";
+  }
+  return {};
+}
+
 std::string describe_rows(const RowPlan& plan, const char* what) {
-  return std::string(what) + ": rows of " + (plan.inner == 1 ? "planes" : "channels-last columns") + ", " + name_of(plan.columns) + ", " +
-         std::to_string(plan.tiles.size()) + (plan.tiles.size() == 1 ? " tile" : " tiles") + " per row";
+  return std::string(what) + "; rows of " + (plan.inner == 1 ? "single planes" : "channels-last columns") + " in " +
+         std::to_string(plan.tiles.size()) + (plan.tiles.size() == 1 ? " tile; " : " tiles; ") + name_of(plan.columns) + ", because " +
+         reason_of(plan);
 }
 
 std::unique_ptr<Kernel> make_fold(const Described& described, const RowKernels& kernels) {
@@ -308,10 +326,8 @@ std::unique_ptr<Kernel> make_sum_backward(const Described& described, const RowK
   if (!make_row_plan(p, RowTask::sum_backward, kernels.fold_lane, kernels.vector_bytes, plan)) return nullptr;
   std::size_t row_bytes = 0;
   if (power) {
-    Problem forward_problem = p;
-    // The forward's rows must be cut like the backward's: by the layout of grad_input.
-    if (!make_row_plan(forward_problem, RowTask::fold, kernels.fold_lane, kernels.vector_bytes, forward)) return nullptr;
-    if (forward.inner != plan.inner) return nullptr;
+    // The forward's rows are cut like the backward's, whatever the input's layout.
+    if (!make_row_plan(p, RowTask::fold, kernels.fold_lane, kernels.vector_bytes, forward, plan.inner)) return nullptr;
     row_bytes = plan.packed_pitch;
   }
   const std::string explain = describe_rows(plan, "gather from the rows of grad_output");
@@ -370,7 +386,11 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   }
   if (!kernel) {
     kernel = std::make_unique<PlaneKernel>(p, plane, described.bytes_moved);
-    kernel->explain = "plane by plane, element by element";
+    kernel->explain = std::string("plane by plane, element by element, because ") +
+                      (p.op == Op::max_unpool || p.op == Op::fractional_max_pool ? "its indices or windows follow no order"
+                       : p.pass == Pass::backward && is_max(p) && plane_size(p) < (std::int64_t{1} << 30)
+                           ? "so many windows see each element that asking them all costs more than scattering"
+                           : "the plane is beyond 32-bit positions");
   }
   kernel->target = target.name;
   return kernel;

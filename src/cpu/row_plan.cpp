@@ -53,20 +53,22 @@ bool pads_are_short(const Axis& axis) {
   return axis.kernel <= axis.input + axis.pad_begin + axis.pad_end + 1 && reach <= 4096 && axis.pad_begin <= 4096 && overhang <= 4096;
 }
 
+/// Windows that follow each other at a fixed step that loads (or stores, in a backward) can follow.
+bool is_regular(const Axis& axis, RowTask task) {
+  if (axis.rule != WindowRule::sliding || !pads_are_short(axis)) return false;
+  return axis.stride == 1 || (axis.stride <= 4 && (task == RowTask::fold || axis.dilation == 1));
+}
+
 Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
   const Axis& axis = plan.problem.axis[2];
-  const bool regular = axis.rule == WindowRule::sliding && pads_are_short(axis);
-  const bool small_stride = axis.stride <= 4;
+  const bool regular = is_regular(axis, task);
   if (task == RowTask::max_backward) {
-    if (plan.inner == 1 && regular && small_stride && axis.dilation == 1) return Columns::phased;
+    if (plan.inner == 1 && regular && axis.dilation == 1) return Columns::phased;
     return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
   }
   if (regular && axis.stride == 1) return Columns::consecutive;
   if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
-  if (regular && small_stride) {
-    if (task == RowTask::fold) return Columns::strided;
-    if (axis.dilation == 1) return Columns::phased;
-  }
+  if (regular) return task == RowTask::fold ? Columns::strided : Columns::phased;
   return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
 }
 
@@ -252,7 +254,8 @@ std::int64_t RowPlan::units() const {
          static_cast<std::int64_t>(tiles.size());
 }
 
-bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan) {
+bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan,
+                   std::int64_t inner) {
   plan = RowPlan{};
   plan.problem = problem;
   for (Axis& axis : plan.problem.axis) axis = simplified(axis);
@@ -261,7 +264,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const bool reversed = task != RowTask::fold;
   plan.transposed = reversed;
   const Layout& leading = reversed ? p.grad_input : p.input;
-  plan.inner = is_channels_last(p, leading) ? p.channels : 1;
+  plan.inner = inner != 0 ? inner : is_channels_last(p, leading) ? p.channels : 1;
   plan.outer_minor_count = plan.inner == 1 ? p.channels : 1;
   plan.outer = p.batch * plan.outer_minor_count;
   const std::int64_t source_total = reversed ? axis.output : axis.input, target_total = reversed ? axis.input : axis.output;
@@ -291,6 +294,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
   }
   const std::int64_t most = plan.table.most;
+  plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;

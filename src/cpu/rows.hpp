@@ -80,6 +80,7 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
+  bool sums_in_lanes;                     // long windows are summed in the order of `spanned`, whatever the mode
   bool even;                              // every gathered window has table.most taps
   bool may_be_empty;                      // some window has no tap inside the input
   bool uneven_windows;                    // window-kind indices of adaptive windows that differ in size
@@ -108,7 +109,9 @@ struct RowPlan {
 enum class RowTask : std::uint8_t { fold, sum_backward, max_backward };
 
 /// `lane`: bytes of the compute type. False where the rows are beyond what the kernels can number.
-bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan);
+/// `inner`: elements per column, 0 to choose by the layout.
+bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan,
+                   std::int64_t inner = 0);
 
 /// Rows folded in one go; more are folded block after block, in order.
 inline constexpr int kRowBlock = 16;

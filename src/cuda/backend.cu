@@ -84,13 +84,16 @@ void merge_batch(Problem& p) {
 void join_rows(Problem& p) {
   const Touched touched = touched_by(p);
   for (const Axis& axis : p.axis) {
-    if (axis.rule != WindowRule::sliding || axis.output != 1 || axis.kernel != axis.input || axis.pad_begin != 0 || axis.dilation != 1) return;
+    if (axis.rule != WindowRule::sliding || axis.output != 1 || axis.kernel != axis.input || axis.pad_begin != 0 ||
+        axis.dilation != 1)
+      return;
   }
   const std::int64_t depth = p.axis[0].input, height = p.axis[1].input, width = p.axis[2].input;
   if (depth * height == 1) return;
   for (const Layout* layout : touched.large) {
     if (layout == nullptr) continue;
-    if ((height > 1 && layout->h != width * layout->w) || (depth > 1 && layout->d != height * width * layout->w)) return;
+    if ((height > 1 && layout->h != width * layout->w) || (depth > 1 && layout->d != height * width * layout->w))
+      return;
     if (p.pass == Pass::backward && layout->w != 1) return;  // channels last: rows share what a column costs
   }
   const std::int64_t length = depth * height * width;
@@ -109,9 +112,9 @@ Problem simplified(const Problem& given) {
 /// What a plan launches, in order. Where channels can be taken several at a time, `vector` says how, for aligned pointers.
 struct Launches {
   Launch vector, scalar, then;
-  Problem problem;        // the one that is run
+  Problem problem;              // the one that is run
   bool aligned_unpool = false;  // `vector` takes an unpool's tensors as gradients
-  bool mirrored = false;  // a backward run as a forward: from grad_output to grad_input
+  bool mirrored = false;        // a backward run as a forward: from grad_output to grad_input
   std::string name;
 };
 
@@ -130,9 +133,11 @@ class Chooser {
     } else if (p_.pass == Pass::forward) {
       forward(result);
     } else if (p_.op == Op::fractional_max_pool) {
-      if (p_.index_kind == IndexKind::window && p_.random_samples.n == 0 && p_.random_samples.c == 0 && p_.random_samples.w == 0) {
+      if (p_.index_kind == IndexKind::window && p_.random_samples.n == 0 && p_.random_samples.c == 0 &&
+          p_.random_samples.w == 0) {
         return Status::failure(ErrorCode::invalid_argument, "random_samples",
-                               "%s%dd backward: window indices need the forward's random_samples", name_of(p_.op), p_.dims);
+                               "%s%dd backward: window indices need the forward's random_samples", name_of(p_.op),
+                               p_.dims);
       }
       ordered(result);
     } else {
@@ -164,22 +169,24 @@ class Chooser {
     if (forward_lines(result) || forward_rows(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
-    const bool vector = channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
-                        (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
+    const bool vector =
+        channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
+        (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
     if (!wide_ && is_small_square(p_) && !p_.absolute) {
       const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
       const Function scalar = kernels_.fold_strips(false, fold(), indices, kernel, stride);
       if (scalar.entry != nullptr) {
         result.scalar = make_launch(p_, scalar, false, false, channels_fastest, 1);
         if (vector) {
-          result.vector =
-              make_launch(p_, kernels_.fold_strips(true, fold(), indices, kernel, stride), false, false, true, kernels_.lanes);
+          result.vector = make_launch(p_, kernels_.fold_strips(true, fold(), indices, kernel, stride), false, false,
+                                      true, kernels_.lanes);
         }
         result.name = "strips of " + std::to_string(scalar.rows) + " outputs";
         return;
       }
     }
-    result.scalar = make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
+    result.scalar =
+        make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
     if (vector) {
       const Function function = kernels_.fold_windows(true, fold(), indices, false);
       if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
@@ -213,17 +220,26 @@ class Chooser {
 
   /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
   bool forward_rows(Launches& result) {
-    const Axis &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || !is_small_square(p_) || p_.absolute || h.stride != w.stride || h.pad_begin != w.pad_begin) return false;
-    const Function function = kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride),
-                                                 static_cast<int>(h.pad_begin));
-    if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) return false;
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    const bool line = d.input == 1 && d.output == 1 && d.kernel == 1 && h.input == 1 && h.output == 1 &&
+                      h.kernel == 1 && w.rule == WindowRule::sliding && w.dilation == 1 && w.kernel <= 8 &&
+                      w.stride <= 8 && w.pad_begin == 0 && has_no_empty_window(w);
+    const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
+    if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
+    const Function function =
+        kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
+                           static_cast<int>(w.stride), static_cast<int>(w.pad_begin));
+    if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) {
+      return false;
+    }
     const std::int64_t own = function.columns * w.stride;
     auto aligned = [](const Layout& layout, std::int64_t elements) {
-      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
+             layout.h % elements == 0;
     };
     const std::int64_t vector = smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)));
-    if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own || !aligned(p_.input, vector)) {
+    if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own ||
+        !aligned(p_.input, vector)) {
       return false;
     }
     // A last output column whose window hangs over the right edge by more than the kernel knows of.
@@ -237,12 +253,16 @@ class Chooser {
     if (forward_tiles(other)) {
       result.scalar = other.scalar;
     } else {
-      const bool tall = kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride)).entry != nullptr;
-      const Function direct = tall ? kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride))
+      const bool tall = square && kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel),
+                                                       static_cast<int>(h.stride))
+                                          .entry != nullptr;
+      const Function direct = tall ? kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel),
+                                                          static_cast<int>(h.stride))
                                    : kernels_.fold_windows(false, fold(), p_.with_indices, false);
       result.scalar = make_launch(p_, direct, false, false, false, 1);
     }
-    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) + " outputs to a thread";
+    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
+                  " outputs to a thread";
     return true;
   }
 
@@ -253,10 +273,13 @@ class Chooser {
     std::int64_t divisor = 1;
     for (int a = 0; a < 3; ++a) {
       const Axis& axis = p_.axis[a];
-      if (axis.rule != WindowRule::sliding || axis.stride != 1 || axis.dilation != 1 || axis.pad_begin > axis.kernel - 1) return false;
+      if (axis.rule != WindowRule::sliding || axis.stride != 1 || axis.dilation != 1 ||
+          axis.pad_begin > axis.kernel - 1)
+        return false;
       const Window first = window(axis, 0), last = window(axis, axis.output - 1);
       if (p_.reduction == Reduction::average && p_.divisor_override == 0) {
-        const bool uniform = p_.count_include_pad ? last.padded == axis.kernel : first.count == axis.kernel && last.count == axis.kernel;
+        const bool uniform =
+            p_.count_include_pad ? last.padded == axis.kernel : first.count == axis.kernel && last.count == axis.kernel;
         if (!uniform) return false;
         divisor *= axis.kernel;
       }
@@ -283,8 +306,8 @@ class Chooser {
 
   /// Dense planar tensors, through shared memory.
   bool forward_tiles(Launches& result) {
-    if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) || p_.axis[2].rule == WindowRule::fractional ||
-        (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+        p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
       return false;
     }
     if (is_small_square(p_) && !p_.absolute) {
@@ -312,7 +335,8 @@ class Chooser {
     const Function function = kernels_.fold_staged(fold(), p_.with_indices, group);
     if (function.entry == nullptr) return false;
     result.scalar = make_launch(p, function, false, false, false, 1);
-    result.name = "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
+    result.name =
+        "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
     return tile_forward(result.scalar, p, function, group);
   }
 
@@ -329,10 +353,12 @@ class Chooser {
     const bool indexed = share != Share::sum;
     const Function function = kernels_.gather_rows(share, p.index_kind == IndexKind::window, static_cast<int>(h.kernel),
                                                    static_cast<int>(h.stride), static_cast<int>(h.pad_begin));
-    if (function.entry == nullptr || p.grad_input.w != 1 || p.grad_output.w != 1 || (indexed && p.indices.w != 1)) return;
+    if (function.entry == nullptr || p.grad_input.w != 1 || p.grad_output.w != 1 || (indexed && p.indices.w != 1))
+      return;
     const std::int64_t own = function.columns / w.stride;
     auto aligned = [](const Layout& layout, std::int64_t elements) {
-      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
+             layout.h % elements == 0;
     };
     if (w.input % function.columns != 0 || h.input % h.stride != 0 || w.output != w.input / w.stride ||
         !aligned(p.grad_input, smaller(function.columns, static_cast<std::int64_t>(16 / size_of(p.dtype)))) ||
@@ -342,7 +368,8 @@ class Chooser {
     const std::string name = result.name;
     result.vector = make_launch(p, function, false, true, false, 1);
     result.aligned_unpool = unpool;
-    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) + " elements to a thread; else " + name;
+    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
+                  " elements to a thread; else " + name;
   }
 
   /// The same for backward passes and max_unpool.
@@ -361,7 +388,8 @@ class Chooser {
       if (cells.entry != nullptr) {
         result.scalar = make_launch(p_, cells, false, true, false, 1);
         if (w.input % cells.columns == 0) result.scalar.paired = cells.columns;
-        result.name = "tiles in shared memory, cells of " + std::to_string(cells.rows) + "x" + std::to_string(cells.columns) + " elements";
+        result.name = "tiles in shared memory, cells of " + std::to_string(cells.rows) + "x" +
+                      std::to_string(cells.columns) + " elements";
         if (tile_gather(result.scalar, p_, cells, gather != Gather::average, kept)) return true;
       }
     }
@@ -395,17 +423,21 @@ class Chooser {
     // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
     const bool straight = share == Share::index && p_.axis[0].kernel <= p_.axis[0].stride &&
                           (p_.axis[1].stride == 1 || (p_.axis[1].kernel == 2 && p_.axis[2].input % 4 == 0));
-    const bool cells = (straight || channels_fastest) && !wide_ && is_small_square(p_) && p_.axis[1].stride == p_.axis[2].stride &&
-                       kernels_.gather_cells(false, share, false, static_cast<int>(p_.axis[1].kernel), static_cast<int>(p_.axis[1].stride),
-                                             static_cast<int>(p_.axis[1].pad_begin % p_.axis[1].stride)).entry != nullptr;
+    const bool cells = (straight || channels_fastest) && !wide_ && is_small_square(p_) &&
+                       p_.axis[1].stride == p_.axis[2].stride &&
+                       kernels_.gather_cells(false, share, false, static_cast<int>(p_.axis[1].kernel),
+                                             static_cast<int>(p_.axis[1].stride),
+                                             static_cast<int>(p_.axis[1].pad_begin % p_.axis[1].stride))
+                               .entry != nullptr;
     if (!many && !cells && (share == Share::index || share == Share::sum) &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
       gather_aligned_rows(result, share);
       return;
     }
-    const bool vector = channels_fastest && (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices})
-                                             : share == Share::sum ? channel_vectors({&p_.grad_input, &p_.grad_output})
-                                                                   : false);
+    const bool vector =
+        channels_fastest && (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices})
+                             : share == Share::sum ? channel_vectors({&p_.grad_input, &p_.grad_output})
+                                                   : false);
     const Axis &h = p_.axis[1], &w = p_.axis[2];
     if (!wide_ && is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
       const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
@@ -421,7 +453,8 @@ class Chooser {
           result.scalar.paired = scalar.columns;
         }
         if (vector) {
-          result.vector = make_launch(p_, kernels_.gather_cells(true, share, taps, kernel, stride, phase), false, true, true, kernels_.lanes);
+          result.vector = make_launch(p_, kernels_.gather_cells(true, share, taps, kernel, stride, phase), false, true,
+                                      true, kernels_.lanes);
         } else {
           gather_aligned_rows(result, share);
         }
@@ -444,7 +477,8 @@ class Chooser {
   std::int64_t seen_by() const {
     std::int64_t count = 1;
     for (const Axis& axis : p_.axis) {
-      const std::int64_t stride = axis.rule == WindowRule::sliding ? axis.stride : larger(axis.input / larger(axis.output, 1), 1);
+      const std::int64_t stride =
+          axis.rule == WindowRule::sliding ? axis.stride : larger(axis.input / larger(axis.output, 1), 1);
       count *= ceil_div(axis.kernel, stride);
     }
     return count;
@@ -492,7 +526,8 @@ class Chooser {
     const bool dense = !wide_ && p_.index_kind != IndexKind::window && is_dense(p_.grad_input, p_, false) &&
                        is_dense(p_.indices, p_, false) && is_dense(p_.grad_output, p_, true);
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].output);
-    result.scalar = make_launch(p_, dense ? kernels_.take_from_planes() : kernels_.take_at_indices(wide_), wide_, false, channels_fastest, 1);
+    result.scalar = make_launch(p_, dense ? kernels_.take_from_planes() : kernels_.take_at_indices(wide_), wide_, false,
+                                channels_fastest, 1);
     result.name = "one thread to an element";
   }
 
@@ -511,8 +546,8 @@ class CudaKernel final : public Kernel {
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error != cudaSuccess) return device_failure(error, "looking for devices");
     if (device_ < 0 || device_ >= devices) {
-      return Status::failure(ErrorCode::device, "device", "cuda:%d does not exist: this machine has %d CUDA device%s", device_, devices,
-                             devices == 1 ? "" : "s");
+      return Status::failure(ErrorCode::device, "device", "cuda:%d does not exist: this machine has %d CUDA device%s",
+                             device_, devices, devices == 1 ? "" : "s");
     }
     if (Status status = Chooser(problem_).choose(launches_); !status.ok()) return status;
     const CurrentDevice current(device_);
@@ -522,7 +557,8 @@ class CudaKernel final : public Kernel {
       cudaFuncAttributes attributes;
       if (error == cudaSuccess && launch->entry != nullptr) error = cudaFuncGetAttributes(&attributes, launch->entry);
     }
-    if (error == cudaSuccess && (problem_.with_indices || problem_.op == Op::fractional_max_pool)) error = fault_.allocate();
+    if (error == cudaSuccess && (problem_.with_indices || problem_.op == Op::fractional_max_pool))
+      error = fault_.allocate();
     if (error == cudaSuccess && launches_.then.entry != nullptr) error = irregular_.allocate();
     if (error != cudaSuccess) return device_failure(error, "preparing a plan");
     target = "cuda";
@@ -535,8 +571,8 @@ class CudaKernel final : public Kernel {
     if (Status status = check(); !status.ok()) return status;
     const CurrentDevice current(device_);
     if (current.error() != cudaSuccess) return device_failure(current.error(), "choosing the device");
-    Pointers at{args.input,       args.output,     args.indices,     args.saved_indices, args.random_samples,
-                      args.grad_output, args.grad_input, fault_.address(), irregular_.address()};
+    Pointers at{args.input,       args.output,     args.indices,     args.saved_indices,  args.random_samples,
+                args.grad_output, args.grad_input, fault_.address(), irregular_.address()};
     if (launches_.mirrored) {
       at.input = args.grad_output;
       at.output = args.grad_input;
@@ -548,7 +584,8 @@ class CudaKernel final : public Kernel {
       at.grad_input = args.output;
     }
     cudaError_t error = run_launch(vector ? launches_.vector : launches_.scalar, launches_.problem, at, stream);
-    if (error == cudaSuccess && launches_.then.entry != nullptr) error = run_launch(launches_.then, launches_.problem, at, stream);
+    if (error == cudaSuccess && launches_.then.entry != nullptr)
+      error = run_launch(launches_.then, launches_.problem, at, stream);
     return error == cudaSuccess ? Status() : device_failure(error, "launching a kernel");
   }
 
@@ -557,21 +594,22 @@ class CudaKernel final : public Kernel {
       case 0: return {};
       case kFaultSample:
         return Status::failure(ErrorCode::invalid_argument, "random_samples",
-                               "%s%dd: an earlier run of this plan met a random sample outside [0, 1)", name_of(problem_.op),
-                               problem_.dims);
+                               "%s%dd: an earlier run of this plan met a random sample outside [0, 1)",
+                               name_of(problem_.op), problem_.dims);
       default:
-        return Status::failure(ErrorCode::invalid_index, "saved_indices",
-                               "%s%dd%s: an earlier run of this plan met an index outside its %s", name_of(problem_.op), problem_.dims,
-                               problem_.pass == Pass::backward ? " backward" : "",
-                               problem_.op == Op::max_unpool || problem_.op == Op::fractional_max_pool ? "plane" : "window");
+        return Status::failure(
+            ErrorCode::invalid_index, "saved_indices",
+            "%s%dd%s: an earlier run of this plan met an index outside its %s", name_of(problem_.op), problem_.dims,
+            problem_.pass == Pass::backward ? " backward" : "",
+            problem_.op == Op::max_unpool || problem_.op == Op::fractional_max_pool ? "plane" : "window");
     }
   }
 
  private:
   static bool is_aligned(const Pointers& at) noexcept {
     std::uintptr_t all = 0;
-    for (const void* pointer : {at.input, static_cast<const void*>(at.output), static_cast<const void*>(at.indices), at.saved_indices,
-                                at.grad_output, static_cast<const void*>(at.grad_input)}) {
+    for (const void* pointer : {at.input, static_cast<const void*>(at.output), static_cast<const void*>(at.indices),
+                                at.saved_indices, at.grad_output, static_cast<const void*>(at.grad_input)}) {
       all |= reinterpret_cast<std::uintptr_t>(pointer);
     }
     return all % 16 == 0;

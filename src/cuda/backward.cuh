@@ -44,7 +44,8 @@ __device__ __noinline__ bool is_tap(const Params<Int>& p, const Taps<Int> (&taps
 
 /// The same for square windows without dilation along height and width, which start at (top, left); flat indices.
 template <class Int>
-__device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth, Int top, Int left, std::int64_t code, Int& position) {
+__device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth, Int top, Int left, std::int64_t code,
+                                   Int& position) {
   const Int height = p.axis[1].input, width = p.axis[2].input;
   const Int plane = p.axis[0].input * height * width;
   position = static_cast<Int>(code);
@@ -71,14 +72,16 @@ __device__ inline Accumulator<T> power_slope(const Params<Int>& p, const T* plan
   for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
     for (Int ty = taps[1].low; ty < taps[1].high; ++ty) {
       for (Int tx = taps[2].low; tx < taps[2].high; ++tx) {
-        sum += raise(widen(plane[p.input.at(taps[0].start + tz * p.axis[0].dilation, taps[1].start + ty * p.axis[1].dilation,
-                                            taps[2].start + tx * p.axis[2].dilation)]),
-                     norm);
+        sum += raise(
+            widen(plane[p.input.at(taps[0].start + tz * p.axis[0].dilation, taps[1].start + ty * p.axis[1].dilation,
+                                   taps[2].start + tx * p.axis[2].dilation)]),
+            norm);
       }
     }
   }
   const std::int64_t counted = static_cast<std::int64_t>(taps[0].padded) * taps[1].padded * taps[2].padded;
-  const auto kernel = static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
+  const auto kernel =
+      static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
   const Real v = divide<T>(sum, counted) * kernel;
   if (v == Real{0}) return 0;
   const Real e = Real{1} / norm;
@@ -87,7 +90,8 @@ __device__ inline Accumulator<T> power_slope(const Params<Int>& p, const T* plan
 
 /// lp_pool with an infinite norm: whether the window's extreme |x| is the element at (z, y, x).
 template <class T, class Int>
-__device__ inline bool is_extreme_magnitude(const Params<Int>& p, const T* plane, const Taps<Int> (&taps)[3], Int z, Int y, Int x) {
+__device__ inline bool is_extreme_magnitude(const Params<Int>& p, const T* plane, const Taps<Int> (&taps)[3], Int z,
+                                            Int y, Int x) {
   const bool largest = p.norm_type > 0;
   T best = largest ? Number<T>::lowest() : Number<T>::highest();
   Int winner[3] = {-1, -1, -1};
@@ -109,8 +113,8 @@ __device__ inline bool is_extreme_magnitude(const Params<Int>& p, const T* plane
 
 /// One element of grad_input for kLanes channels; any windows, any strides.
 template <class T, int kLanes, Share kShare, class Int, int kRows>
-__global__ void __launch_bounds__(kBlock) gather_windows(const __grid_constant__ Params<Int> p,
-                                                         const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    gather_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
@@ -122,79 +126,82 @@ __global__ void __launch_bounds__(kBlock) gather_windows(const __grid_constant__
   const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
   const T* plane = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
   for (int below = 0; below < kRows && i[1] < p.axis[1].input; ++below, ++i[1]) {
-  reach[1] = cover_of(p.axis[1], i[1]);
-  const Int flat = (i[0] * p.axis[1].input + i[1]) * p.axis[2].input + i[2];
-  Accumulator<T> sum[kLanes] = {};
-  for (Int oz = reach[0].first; oz <= reach[0].last; ++oz) {
-    const Int tz = tap_of(p.axis[0], oz, i[0]);
-    if (tz < 0) continue;
-    for (Int oy = reach[1].first; oy <= reach[1].last; ++oy) {
-      const Int ty = tap_of(p.axis[1], oy, i[1]);
-      if (ty < 0) continue;
-      for (Int ox = reach[2].first; ox <= reach[2].last; ++ox) {
-        const Int tx = tap_of(p.axis[2], ox, i[2]);
-        if (tx < 0) continue;
-        const auto sent = load<kLanes>(grad + p.grad_output.at(oz, oy, ox));
-        if constexpr (kShare == Share::index) {
-          std::int64_t codes[kLanes];
-          load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), codes);
-          Int mine = flat;
-          if (p.index_kind == IndexKind::window) {
-            const Int whole_h = p.axis[1].rule == WindowRule::adaptive ? taps_of(p.axis[1], oy).whole : p.axis[1].kernel;
-            const Int whole_w = p.axis[2].rule == WindowRule::adaptive ? taps_of(p.axis[2], ox).whole : p.axis[2].kernel;
-            mine = (tz * whole_h + ty) * whole_w + tx;
-          }
-          // The first element of a window vouches for its index.
-          if ((tz == 0 || i[0] < p.axis[0].dilation) && (ty == 0 || i[1] < p.axis[1].dilation) &&
-              (tx == 0 || i[2] < p.axis[2].dilation)) {
+    reach[1] = cover_of(p.axis[1], i[1]);
+    const Int flat = (i[0] * p.axis[1].input + i[1]) * p.axis[2].input + i[2];
+    Accumulator<T> sum[kLanes] = {};
+    for (Int oz = reach[0].first; oz <= reach[0].last; ++oz) {
+      const Int tz = tap_of(p.axis[0], oz, i[0]);
+      if (tz < 0) continue;
+      for (Int oy = reach[1].first; oy <= reach[1].last; ++oy) {
+        const Int ty = tap_of(p.axis[1], oy, i[1]);
+        if (ty < 0) continue;
+        for (Int ox = reach[2].first; ox <= reach[2].last; ++ox) {
+          const Int tx = tap_of(p.axis[2], ox, i[2]);
+          if (tx < 0) continue;
+          const auto sent = load<kLanes>(grad + p.grad_output.at(oz, oy, ox));
+          if constexpr (kShare == Share::index) {
+            std::int64_t codes[kLanes];
+            load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), codes);
+            Int mine = flat;
+            if (p.index_kind == IndexKind::window) {
+              const Int whole_h =
+                  p.axis[1].rule == WindowRule::adaptive ? taps_of(p.axis[1], oy).whole : p.axis[1].kernel;
+              const Int whole_w =
+                  p.axis[2].rule == WindowRule::adaptive ? taps_of(p.axis[2], ox).whole : p.axis[2].kernel;
+              mine = (tz * whole_h + ty) * whole_w + tx;
+            }
+            // The first element of a window vouches for its index.
+            if ((tz == 0 || i[0] < p.axis[0].dilation) && (ty == 0 || i[1] < p.axis[1].dilation) &&
+                (tx == 0 || i[2] < p.axis[2].dilation)) {
+              const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
+#pragma unroll
+              for (int l = 0; l < kLanes; ++l) {
+                if (!is_tap(p, taps, codes[l])) report(at.fault, kFaultIndex);
+              }
+            }
+#pragma unroll
+            for (int l = 0; l < kLanes; ++l) {
+              if (codes[l] == mine) sum[l] += widen(sent.lane[l]);
+            }
+          } else if (kShare == Share::sum && p.uniform_divisor) {
+#pragma unroll
+            for (int l = 0; l < kLanes; ++l) sum[l] += widen(sent.lane[l]);
+          } else {
             const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
 #pragma unroll
             for (int l = 0; l < kLanes; ++l) {
-              if (!is_tap(p, taps, codes[l])) report(at.fault, kFaultIndex);
-            }
-          }
-#pragma unroll
-          for (int l = 0; l < kLanes; ++l) {
-            if (codes[l] == mine) sum[l] += widen(sent.lane[l]);
-          }
-        } else if (kShare == Share::sum && p.uniform_divisor) {
-#pragma unroll
-          for (int l = 0; l < kLanes; ++l) sum[l] += widen(sent.lane[l]);
-        } else {
-          const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
-#pragma unroll
-          for (int l = 0; l < kLanes; ++l) {
-            if constexpr (kShare == Share::sum) {
-              sum[l] += divide<T>(widen(sent.lane[l]), divisor_of(p, taps[0], taps[1], taps[2]));
-            } else if constexpr (kShare == Share::power) {
-              sum[l] += power_slope(p, plane, taps, sent.lane[l]);
-            } else {
-              if (is_extreme_magnitude(p, plane, taps, i[0], i[1], i[2])) sum[l] += widen(sent.lane[l]);
+              if constexpr (kShare == Share::sum) {
+                sum[l] += divide<T>(widen(sent.lane[l]), divisor_of(p, taps[0], taps[1], taps[2]));
+              } else if constexpr (kShare == Share::power) {
+                sum[l] += power_slope(p, plane, taps, sent.lane[l]);
+              } else {
+                if (is_extreme_magnitude(p, plane, taps, i[0], i[1], i[2])) sum[l] += widen(sent.lane[l]);
+              }
             }
           }
         }
       }
     }
-  }
-  if constexpr (kShare == Share::sum) {
-    if (p.uniform_divisor) {
+    if constexpr (kShare == Share::sum) {
+      if (p.uniform_divisor) {
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l) sum[l] = average_of<T>(p, sum[l], 1);
+        for (int l = 0; l < kLanes; ++l) sum[l] = average_of<T>(p, sum[l], 1);
+      }
+    } else if constexpr (kShare == Share::power) {
+      using Real = Accumulator<T>;
+      const Real norm = static_cast<Real>(p.norm_type);
+      sum[0] = norm * raise(widen(plane[p.input.at(i[0], i[1], i[2])]), norm - Real{1}) * sum[0];
+    } else if constexpr (kShare == Share::infinite) {
+      const Accumulator<T> x = widen(plane[p.input.at(i[0], i[1], i[2])]);
+      if (x < 0) sum[0] = -sum[0];
+      if (x == 0) sum[0] = 0;
     }
-  } else if constexpr (kShare == Share::power) {
-    using Real = Accumulator<T>;
-    const Real norm = static_cast<Real>(p.norm_type);
-    sum[0] = norm * raise(widen(plane[p.input.at(i[0], i[1], i[2])]), norm - Real{1}) * sum[0];
-  } else if constexpr (kShare == Share::infinite) {
-    const Accumulator<T> x = widen(plane[p.input.at(i[0], i[1], i[2])]);
-    if (x < 0) sum[0] = -sum[0];
-    if (x == 0) sum[0] = 0;
-  }
-  Vector<T, kLanes> result;
+    Vector<T, kLanes> result;
 #pragma unroll
-  for (int l = 0; l < kLanes; ++l) result.lane[l] = narrow<T>(sum[l]);
-  store(static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c + p.grad_input.at(i[0], i[1], i[2]),
-        result);
+    for (int l = 0; l < kLanes; ++l) result.lane[l] = narrow<T>(sum[l]);
+    store(static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+              p.grad_input.at(i[0], i[1], i[2]),
+          result);
   }
 }
 
@@ -205,8 +212,8 @@ constexpr int ceil_quotient(int a, int b) { return -floor_quotient(-a, b); }
 /// kStride along height and width, no dilation there; padding is kPhase modulo the stride, so that which outputs see which
 /// element of a cell is known when this is compiled. Depth is free.
 template <class T, int kLanes, Share kShare, bool kTaps, int kKernel, int kStride, int kPhase, int kRows, int kColumns>
-__global__ void __launch_bounds__(kBlock) gather_cells(const __grid_constant__ Params<std::int32_t> p,
-                                                       const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    gather_cells(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   // Relative to output (y0 + pad) / stride: element j (shifted by the phase) is seen by ceil((j - k + 1) / s) .. floor(j / s).
   constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
@@ -258,7 +265,8 @@ __global__ void __launch_bounds__(kBlock) gather_cells(const __grid_constant__ P
           // The cell with the first element of a window vouches for its index: the one it starts in, or the plane's first
           // where it starts in the padding.
           const int start_y = (kFirst + r) * kStride - kPhase, start_x = (kFirst + c) * kStride - kPhase;
-          const bool vouches = (start_y >= 0 ? start_y < kRows : place.y == 0) && (start_x >= 0 ? start_x < kColumns : place.x == 0);
+          const bool vouches =
+              (start_y >= 0 ? start_y < kRows : place.y == 0) && (start_x >= 0 ? start_x < kColumns : place.x == 0);
           if (vouches && (tz == 0 || place.z < p.axis[0].dilation) && row_exists &&
               static_cast<unsigned>(ox) < static_cast<unsigned>(p.axis[2].output)) {
             if constexpr (kTaps) {
@@ -273,8 +281,9 @@ __global__ void __launch_bounds__(kBlock) gather_cells(const __grid_constant__ P
 #pragma unroll
               for (int l = 0; l < kLanes; ++l) {
                 Int position;
-                right = right && (codes[c][l] == -1 || is_flat_tap(p, taps_z, oy * kStride - p.axis[1].pad_begin,
-                                                                   ox * kStride - p.axis[2].pad_begin, codes[c][l], position));
+                right = right &&
+                        (codes[c][l] == -1 || is_flat_tap(p, taps_z, oy * kStride - p.axis[1].pad_begin,
+                                                          ox * kStride - p.axis[2].pad_begin, codes[c][l], position));
               }
               if (!right) report(at.fault, kFaultIndex);
             }
@@ -286,7 +295,8 @@ __global__ void __launch_bounds__(kBlock) gather_cells(const __grid_constant__ P
         if (!p.uniform_divisor) {
           const Taps<Int> taps_z = taps_of(p.axis[0], oz), taps_y = taps_of(p.axis[1], oy);
 #pragma unroll
-          for (int c = 0; c < kOutputColumns; ++c) divisor[c] = divisor_of(p, taps_z, taps_y, taps_of(p.axis[2], first_column + c));
+          for (int c = 0; c < kOutputColumns; ++c)
+            divisor[c] = divisor_of(p, taps_z, taps_y, taps_of(p.axis[2], first_column + c));
         }
       }
 #pragma unroll

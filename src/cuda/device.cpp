@@ -10,7 +10,8 @@ namespace cenote::gpu {
 
 Status device_failure(cudaError_t error, const char* doing) noexcept {
   const ErrorCode code = error == cudaErrorMemoryAllocation ? ErrorCode::out_of_memory : ErrorCode::device;
-  return Status::failure(code, "device", "cuda: %s (%s) while %s", cudaGetErrorString(error), cudaGetErrorName(error), doing);
+  return Status::failure(code, "device", "cuda: %s (%s) while %s", cudaGetErrorString(error), cudaGetErrorName(error),
+                         doing);
 }
 
 namespace {
@@ -23,7 +24,8 @@ class WordPool {
     if (free_.empty()) {
       constexpr std::size_t kWords = 1024;
       void* page = nullptr;
-      const cudaError_t error = cudaHostAlloc(&page, kWords * sizeof(unsigned), cudaHostAllocMapped | cudaHostAllocPortable);
+      const cudaError_t error =
+          cudaHostAlloc(&page, kWords * sizeof(unsigned), cudaHostAllocMapped | cudaHostAllocPortable);
       if (error != cudaSuccess) return error;
       try {
         free_.reserve(free_.capacity() + kWords);

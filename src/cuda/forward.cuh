@@ -44,7 +44,8 @@ __device__ inline Accumulator<T> term(T value, double norm_type) {
 __device__ inline float quotient(float sum, float divisor, float reciprocal) {
   const float guess = sum * reciprocal;
   const float size = fabsf(guess);
-  if (size < 1e30F && (size > 1e-30F || sum == 0.0F)) return __fmaf_rn(__fmaf_rn(-guess, divisor, sum), reciprocal, guess);
+  if (size < 1e30F && (size > 1e-30F || sum == 0.0F))
+    return __fmaf_rn(__fmaf_rn(-guess, divisor, sum), reciprocal, guess);
   return sum / divisor;
 }
 __device__ inline double quotient(double sum, double divisor, double) { return sum / divisor; }
@@ -54,7 +55,8 @@ template <class T, class Int>
 __device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
   if constexpr (Number<T>::floating) {
     if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
-    if (p.uniform_divisor) return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
+    if (p.uniform_divisor)
+      return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
   }
   return p.average ? divide<T>(sum, divisor) : sum;
 }
@@ -68,21 +70,24 @@ __device__ inline T finish(const Params<Int>& p, Folded<T, kFold> fold, std::int
     return narrow<T>(average_of<T>(p, fold, counted));
   } else {
     using Real = Accumulator<T>;
-    const auto kernel = static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
-    const Real mean = divide<T>(fold, counted);
+    const auto kernel =
+        static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
+    const Real total = p.exact_scale ? fold : divide<T>(fold, counted) * kernel;
     if constexpr (kFold == Fold::square) {
-      return narrow<T>(sqrt(mean * kernel));
+      return narrow<T>(sqrt(total));
     } else {
-      return narrow<T>(raise(mean * kernel, Real{1} / static_cast<Real>(p.norm_type)));
+      return narrow<T>(raise(total, Real{1} / static_cast<Real>(p.norm_type)));
     }
   }
 }
 
 template <Fold kFold, class Int>
-__device__ inline std::int64_t counted_taps(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+__device__ inline std::int64_t counted_taps(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h,
+                                            const Taps<Int>& w) {
   if constexpr (kFold == Fold::sum) {
     return p.uniform_divisor ? 1 : divisor_of(p, d, h, w);
   } else if constexpr (kFold == Fold::square || kFold == Fold::power) {
+    if (p.exact_scale) return 1;
     return static_cast<std::int64_t>(d.padded) * h.padded * w.padded;
   } else {
     return 0;
@@ -96,15 +101,18 @@ struct Coding {
 };
 
 template <class Int>
-__device__ inline Coding<Int> coding_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+__device__ inline Coding<Int> coding_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h,
+                                        const Taps<Int>& w) {
   if (p.index_kind == IndexKind::window) return {0, h.whole * w.whole, w.whole, 1};
   const Int width = p.axis[2].input, slice = p.axis[1].input * width;
-  return {d.start * slice + h.start * width + w.start, p.axis[0].dilation * slice, p.axis[1].dilation * width, p.axis[2].dilation};
+  return {d.start * slice + h.start * width + w.start, p.axis[0].dilation * slice, p.axis[1].dilation * width,
+          p.axis[2].dilation};
 }
 
 /// The three windows of one output, drawn ones included. False: the samples are no samples.
 template <class T, class Int>
-__device__ inline bool windows_of(const Params<Int>& p, const Pointers& at, const Place<Int>& place, Taps<Int> (&taps)[3]) {
+__device__ inline bool windows_of(const Params<Int>& p, const Pointers& at, const Place<Int>& place,
+                                  Taps<Int> (&taps)[3]) {
   const Int o[3] = {place.z, place.y, place.x};
   if (p.axis[2].rule != WindowRule::fractional) {
 #pragma unroll
@@ -127,7 +135,8 @@ __device__ inline bool windows_of(const Params<Int>& p, const Pointers& at, cons
 }
 
 template <class T, int kLanes, Fold kFold, bool kIndices, class Int>
-__global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    fold_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
@@ -141,7 +150,8 @@ __global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ P
   Folded<T, kFold> fold[kLanes];
   Int codes[kLanes];
   const bool empty = taps[0].count() == 0 || taps[1].count() == 0 || taps[2].count() == 0;
-  const Int first = empty ? Int{-1} : coding.base + taps[0].low * coding.d + taps[1].low * coding.h + taps[2].low * coding.w;
+  const Int first =
+      empty ? Int{-1} : coding.base + taps[0].low * coding.d + taps[1].low * coding.h + taps[2].low * coding.w;
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) {
     fold[i] = empty_fold<kFold, T>();
@@ -149,14 +159,15 @@ __global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ P
   }
   const std::int64_t counted = counted_taps<kFold>(p, taps[0], taps[1], taps[2]);
   // Rows that follow each other without a gap are one long row: above all those of global pools.
-  if (taps[2].count() == p.axis[2].input && taps[2].whole == taps[2].count() && p.axis[1].dilation == 1 && p.axis[2].dilation == 1 &&
-      p.input.h == p.axis[2].input * p.input.w) {
+  if (taps[2].count() == p.axis[2].input && taps[2].whole == taps[2].count() && p.axis[1].dilation == 1 &&
+      p.axis[2].dilation == 1 && p.input.h == p.axis[2].input * p.input.w) {
     taps[2].high = taps[2].low + taps[1].count() * taps[2].count();
     taps[1].high = taps[1].count() > 0 ? taps[1].low + 1 : taps[1].low;
   }
   for (Int tz = taps[0].low; tz < taps[0].high; ++tz) {
     for (Int ty = taps[1].low; ty < taps[1].high; ++ty) {
-      const T* row = input + p.input.at(taps[0].start + tz * p.axis[0].dilation, taps[1].start + ty * p.axis[1].dilation, taps[2].start);
+      const T* row = input + p.input.at(taps[0].start + tz * p.axis[0].dilation,
+                                        taps[1].start + ty * p.axis[1].dilation, taps[2].start);
       const Int row_code = coding.base + tz * coding.d + ty * coding.h;
       const Int step = p.axis[2].dilation * p.input.w;
 #pragma unroll 8
@@ -191,8 +202,8 @@ __global__ void __launch_bounds__(kBlock) fold_windows(const __grid_constant__ P
 /// kRows outputs below each other. Each input row is folded across its kWidth taps once and then into every output that sees
 /// it, top to bottom: the order of a row-major scan. Height and width have no dilation; the stride along the width is free.
 template <class T, int kLanes, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStride, int kRows>
-__global__ void __launch_bounds__(kBlock) fold_strips(const __grid_constant__ Params<std::int32_t> p,
-                                                      const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    fold_strips(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   constexpr int kInputRows = (kRows - 1) * kStride + kHeight;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -217,7 +228,8 @@ __global__ void __launch_bounds__(kBlock) fold_strips(const __grid_constant__ Pa
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
     const Int start = top + j * kStride;
-    const Int first = coding.base + j * next + depth.low * coding.d + (start < 0 ? -start : 0) * coding.h + (left < 0 ? -left : 0);
+    const Int first =
+        coding.base + j * next + depth.low * coding.d + (start < 0 ? -start : 0) * coding.h + (left < 0 ? -left : 0);
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) {
       fold[j][i] = empty_fold<kFold, T>();

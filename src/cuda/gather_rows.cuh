@@ -8,8 +8,8 @@
 namespace cenote::gpu {
 
 template <int kCount>
-__device__ inline void load_codes_aligned(const void* indices, DType dtype, std::int64_t offset, std::int32_t (&codes)[kCount],
-                                          bool& beyond) {
+__device__ inline void load_codes_aligned(const void* indices, DType dtype, std::int64_t offset,
+                                          std::int32_t (&codes)[kCount], bool& beyond) {
   std::int64_t wide[kCount];
   load_codes(indices, dtype, offset, wide);
 #pragma unroll
@@ -23,8 +23,8 @@ __device__ inline void load_codes_aligned(const void* indices, DType dtype, std:
 /// of kColumns / kStride, and rows begin aligned. Depth is free. For max_unpool (Share::last) grad_output means the pooled values
 /// and grad_input the result.
 template <class T, Share kShare, bool kTaps, int kKernel, int kStride, int kPadding, int kRows, int kColumns>
-__global__ void __launch_bounds__(kBlock) gather_rows(const __grid_constant__ Params<std::int32_t> p,
-                                                      const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    gather_rows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   constexpr bool kIndexed = kShare != Share::sum;
   // Element j of a cell is seen by outputs ceil((j + p - k + 1) / s) .. floor((j + p) / s), counted from the cell's own first one.
@@ -39,11 +39,13 @@ __global__ void __launch_bounds__(kBlock) gather_rows(const __grid_constant__ Pa
   Place<Int> place = p.grid.place(thread);
   place.y *= kRows;
   place.x *= kColumns;
-  const Int height = p.axis[1].input, width = p.axis[2].input, out_height = p.axis[1].output, out_width = p.axis[2].output;
+  const Int height = p.axis[1].input, width = p.axis[2].input, out_height = p.axis[1].output,
+            out_width = p.axis[2].output;
   const Int first_row = place.y / kStride + kFirst, own_column = place.x / kStride;
   const bool flat_depth = p.grid.flat && p.axis[0].output == 1 && p.axis[0].kernel == 1;
   const Reach<Int> depth = flat_depth ? Reach<Int>{0, 0} : cover_of(p.axis[0], place.z);
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c + own_column;
+  const T* grad =
+      static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c + own_column;
   const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c + own_column;
   const Int flat = (place.z * height + place.y) * width + place.x;
   Accumulator<T> sum[kRows][kColumns] = {};
@@ -97,11 +99,13 @@ __global__ void __launch_bounds__(kBlock) gather_rows(const __grid_constant__ Pa
             const Int ox = own_column + i;
             if constexpr (kTaps) {
               const Taps<Int> taps[3] = {taps_z, taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
-              right = right && (kShare == Share::last ? codes[kLeft + i] != -1 : true) && is_tap(p, taps, codes[kLeft + i]);
+              right =
+                  right && (kShare == Share::last ? codes[kLeft + i] != -1 : true) && is_tap(p, taps, codes[kLeft + i]);
             } else {
               Int position;
               right = right && ((kShare != Share::last && codes[kLeft + i] == -1) ||
-                                is_flat_tap<Int>(p, taps_z, oy * kStride - kPadding, ox * kStride - kPadding, codes[kLeft + i], position));
+                                is_flat_tap<Int>(p, taps_z, oy * kStride - kPadding, ox * kStride - kPadding,
+                                                 codes[kLeft + i], position));
             }
           }
         }

@@ -13,8 +13,8 @@ enum class Gather : std::uint8_t {
 };
 
 /// Where in the plane an index points; -1 for one that says "none", or that is no tap of its window, which is `wrong`.
-__device__ inline std::int32_t checked_position(const Params<std::int32_t>& p, std::int64_t code, std::int32_t oz, std::int32_t oy,
-                                                std::int32_t ox, bool& wrong) {
+__device__ inline std::int32_t checked_position(const Params<std::int32_t>& p, std::int64_t code, std::int32_t oz,
+                                                std::int32_t oy, std::int32_t ox, bool& wrong) {
   using Int = std::int32_t;
   const Int o[3] = {oz, oy, ox};
   wrong = false;
@@ -49,7 +49,8 @@ __device__ inline std::int32_t checked_position(const Params<std::int32_t>& p, s
       } else {
         const Int distance = at[a] - (o[a] * p.axis[a].stride - p.axis[a].pad_begin);
         if (distance < 0 || distance > (p.axis[a].kernel - 1) * p.axis[a].dilation) return -1;
-        if (p.axis[a].dilation != 1 && p.axis[a].by_dilation.quotient(distance) * p.axis[a].dilation != distance) return -1;
+        if (p.axis[a].dilation != 1 && p.axis[a].by_dilation.quotient(distance) * p.axis[a].dilation != distance)
+          return -1;
       }
     }
   }
@@ -76,7 +77,8 @@ struct Collected {
 
 /// `divided`: averages are divided here, not after they are gathered.
 template <class T, Gather kGather>
-__device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile, bool divided) {
+__device__ inline Collected<T, kGather> collect(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile,
+                                                bool divided) {
   using Int = std::int32_t;
   Collected<T, kGather> result;
   auto* values = reinterpret_cast<Kept<T, kGather>*>(tile_memory);
@@ -165,7 +167,8 @@ __device__ inline T undivided(Gathered<T, kGather> value) {
 }
 
 template <class T, Gather kGather>
-__device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_t at, std::int32_t position, Gathered<T, kGather>& value) {
+__device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_t at, std::int32_t position,
+                                  Gathered<T, kGather>& value) {
   if constexpr (kGather == Gather::average) {
     value += from.values[at];
   } else {
@@ -181,14 +184,15 @@ __device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_
 
 /// Any windows; kRows elements below each other share their columns' arithmetic.
 template <class T, Gather kGather, int kRows>
-__global__ void __launch_bounds__(kBlock) gather_tiles(const __grid_constant__ Params<std::int32_t> p,
-                                                       const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    gather_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
   const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, false);
   const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
   T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input) + tile.plane * plane;
-  const bool dilated_x = p.axis[2].dilation != 1, dilated_y = p.axis[1].dilation != 1, dilated_z = p.axis[0].dilation != 1;
+  const bool dilated_x = p.axis[2].dilation != 1, dilated_y = p.axis[1].dilation != 1,
+             dilated_z = p.axis[0].dilation != 1;
   for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
     Int rest = item;
     const Int x = take(rest, p.tiling.items_x);
@@ -223,13 +227,13 @@ __global__ void __launch_bounds__(kBlock) gather_tiles(const __grid_constant__ P
 /// Windows that do not overlap, no dilation: every element has one output or none. A thread makes 16 bytes of results that follow
 /// each other in memory, across rows and planes, counting columns and outputs along instead of dividing.
 template <class T, Gather kGather>
-__global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ Params<std::int32_t> p,
-                                                       const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    spread_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   constexpr int kRun = 16 / static_cast<int>(sizeof(T));
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
   const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, true);
-  const DeviceAxis<Int> &h = p.axis[1], &w = p.axis[2];
+  const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
   const Int width = w.input, slice = h.input * width, plane = p.axis[0].input * slice;
   T* result = static_cast<T*>(kGather == Gather::last ? at.output : at.grad_input);
   if (plane == width && w.output == 1 && w.kernel == w.input) {  // global pools: a warp to a plane
@@ -253,7 +257,8 @@ __global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ P
       for (Int z = tile.z0; z < tile.z1; ++z) {
         const Int oz = p.axis[0].input == 1 ? 0 : p.axis[0].by_stride.quotient(z + p.axis[0].pad_begin);
         const bool seen_z = p.axis[0].input == 1 ? p.axis[0].pad_begin < p.axis[0].kernel
-                                                 : z + p.axis[0].pad_begin - oz * p.axis[0].stride < p.axis[0].kernel && oz < p.axis[0].output;
+                                                 : z + p.axis[0].pad_begin - oz * p.axis[0].stride < p.axis[0].kernel &&
+                                                       oz < p.axis[0].output;
         T* to = result + (tile.plane + q) * plane + z * slice + x;
 #pragma unroll 4
         for (Int y = tile.y0 + group; y < tile.y1; y += groups) {
@@ -332,8 +337,8 @@ __global__ void __launch_bounds__(kBlock) spread_tiles(const __grid_constant__ P
 
 /// gather_cells from shared memory: kKernel and kStride along height and width, padding kPhase modulo the stride.
 template <class T, Gather kGather, int kKernel, int kStride, int kPhase, int kRows, int kColumns>
-__global__ void __launch_bounds__(kBlock) gather_tile_cells(const __grid_constant__ Params<std::int32_t> p,
-                                                            const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    gather_tile_cells(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
   constexpr int kOutputRows = floor_quotient(kPhase + kRows - 1, kStride) - kFirst + 1;

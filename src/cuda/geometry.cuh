@@ -70,7 +70,8 @@ CENOTE_HOST_DEVICE Taps<Int> taps_at(const DeviceAxis<Int>& axis, Int start) {
     taps.padded = least<Int>(axis.kernel, axis.input + axis.pad_end - start);
   } else {
     taps.low = start < 0 ? least<Int>(ceil_quotient<Int>(-start, axis.by_dilation), axis.kernel) : 0;
-    const Int high = start >= axis.input ? 0 : least<Int>(axis.kernel, ceil_quotient<Int>(axis.input - start, axis.by_dilation));
+    const Int high =
+        start >= axis.input ? 0 : least<Int>(axis.kernel, ceil_quotient<Int>(axis.input - start, axis.by_dilation));
     taps.high = most<Int>(taps.low, high);
     const Int room = axis.input + axis.pad_end - start;
     taps.padded = room <= 0 ? 0 : least<Int>(axis.kernel, ceil_quotient<Int>(room, axis.by_dilation));
@@ -137,7 +138,11 @@ struct Steps {
 
   Steps() = default;
   explicit Steps(const Layout& layout)
-      : n(layout.n), c(layout.c), d(static_cast<Int>(layout.d)), h(static_cast<Int>(layout.h)), w(static_cast<Int>(layout.w)) {}
+      : n(layout.n),
+        c(layout.c),
+        d(static_cast<Int>(layout.d)),
+        h(static_cast<Int>(layout.h)),
+        w(static_cast<Int>(layout.w)) {}
   CENOTE_HOST_DEVICE Int at(Int z, Int y, Int x) const { return z * d + y * h + x * w; }
 };
 
@@ -178,26 +183,26 @@ struct Grid {
 /// slices, or several whole planes.
 template <class Int>
 struct Tiling {
-  Int planes, slices, rows;             // results in a tile
-  Divisor<Int> tiles_y, tiles_z;        // tiles in a plane
+  Int planes, slices, rows;                // results in a tile
+  Divisor<Int> tiles_y, tiles_z;           // tiles in a plane
   Divisor<Int> items_x, items_y, items_z;  // work items in a tile along each axis
-  Int items;                            // work items in a tile
-  Divisor<Int> source_y, source_z;      // gathers: rows and slices of outputs kept for a tile
+  Int items;                               // work items in a tile
+  Divisor<Int> source_y, source_z;         // gathers: rows and slices of outputs kept for a tile
   Int total_planes;
-  Int pitch;                            // bytes between the source's slices in shared memory, where they are apart
-  Int codes_at;                         // bytes before the second array in shared memory
+  Int pitch;     // bytes between the source's slices in shared memory, where they are apart
+  Int codes_at;  // bytes before the second array in shared memory
 };
 
 /// Regions of outputs and where their source lies in shared memory. Strides in elements.
 struct Regions {
-  std::int32_t regions;           // in a block
-  std::int32_t rows, columns;     // outputs of a region
+  std::int32_t regions;        // in a block
+  std::int32_t rows, columns;  // outputs of a region
   std::int32_t source_rows, source_columns;
   Divisor<std::int32_t> tiles_y, tiles_x, channels, channel_groups;
   Divisor<std::int32_t> by_regions, by_source_rows, by_source_columns, by_rows, by_columns;
   std::int32_t region_step, row_step, column_step;  // in shared memory
-  std::int32_t total_regions;     // planar
-  bool channels_fastest;          // a block's regions are neighbouring channels of one place
+  std::int32_t total_regions;                       // planar
+  bool channels_fastest;                            // a block's regions are neighbouring channels of one place
 };
 
 /// The plan's half of a launch; the other half is the pointers of one run.
@@ -213,15 +218,16 @@ struct Params {
   IndexKind index_kind;
   std::int32_t dims;
   bool average, count_include_pad, absolute;
-  bool uniform_divisor;  // every window has the same one:
+  bool uniform_divisor;   // every window has the same one:
   bool exact_reciprocal;  // a power of two, so that multiplying by its reciprocal rounds nothing
   float divisor_f32, reciprocal_f32;
   double divisor_f64, reciprocal_f64;
-  bool plain_windows;    // flat indices, sliding windows without dilation along height and width
-  bool paired_columns;   // a cell's row of grad_input is aligned: one store
-  Int range;             // elements of a plane in one block's table: scatters
+  bool exact_scale;     // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
+  bool plain_windows;   // flat indices, sliding windows without dilation along height and width
+  bool paired_columns;  // a cell's row of grad_input is aligned: one store
+  Int range;            // elements of a plane in one block's table: scatters
   Int ranges;
-  Int rectangle_width;   // columns of a range that is a rectangle of one slice; 0: elements that follow each other
+  Int rectangle_width;       // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
   Tiling<Int> tiling;
   Regions regions;
@@ -261,7 +267,8 @@ enum : unsigned { kFaultIndex = 1, kFaultSample = 2 };
 __device__ inline void report(unsigned* fault, unsigned what) { *static_cast<volatile unsigned*>(fault) = what; }
 
 template <class Int>
-CENOTE_HOST_DEVICE std::int64_t divisor_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h, const Taps<Int>& w) {
+CENOTE_HOST_DEVICE std::int64_t divisor_of(const Params<Int>& p, const Taps<Int>& d, const Taps<Int>& h,
+                                           const Taps<Int>& w) {
   if (!p.average) return 1;
   if (p.divisor_override != 0) return p.divisor_override;
   if (p.count_include_pad) return static_cast<std::int64_t>(d.padded) * h.padded * w.padded;

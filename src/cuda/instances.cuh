@@ -27,8 +27,10 @@ struct Instances {
   }
   static Function windows(bool vector, Fold fold, bool indices, bool wide) {
     switch (fold) {
-      case Fold::max: return indices ? windows_of<Fold::max, true>(vector, wide) : windows_of<Fold::max, false>(vector, wide);
-      case Fold::min: return indices ? windows_of<Fold::min, true>(vector, wide) : windows_of<Fold::min, false>(vector, wide);
+      case Fold::max:
+        return indices ? windows_of<Fold::max, true>(vector, wide) : windows_of<Fold::max, false>(vector, wide);
+      case Fold::min:
+        return indices ? windows_of<Fold::min, true>(vector, wide) : windows_of<Fold::min, false>(vector, wide);
       case Fold::sum: return windows_of<Fold::sum, false>(vector, wide);
       default:
         if constexpr (kFloating) {
@@ -46,17 +48,35 @@ struct Instances {
     constexpr int kTall = kLanesUsed == 8 ? 2 : 4;
     if (kernel == 2 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 2, 2, 2, 2>, 2);
     if (kernel == 3 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 2, 2>, 2);
-    if (kernel == 3 && stride == 1) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 1, kTall>, kTall);
+    if (kernel == 3 && stride == 1)
+      return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 1, kTall>, kTall);
     return {};
   }
   template <Fold kFold, bool kIndices>
   static Function strips_of(bool vector, int kernel, int stride) {
-    return vector ? strips_of<kFold, kIndices, kLanes>(kernel, stride) : strips_of<kFold, kIndices, 1>(kernel, stride);
+    if constexpr (is_extreme<kFold> && sizeof(T) == 2) {  // fold_pairs is there for vectors
+      return strips_of<kFold, kIndices, 1>(kernel, stride);
+    } else {
+      return vector ? strips_of<kFold, kIndices, kLanes>(kernel, stride)
+                    : strips_of<kFold, kIndices, 1>(kernel, stride);
+    }
+  }
+  template <bool kIndices>
+  static Function pairs_of(int kernel, int stride) {
+    if (kernel == 2 && stride == 2) return function(&fold_pairs<T, kIndices, 2, 2, 2>, 2);
+    if (kernel == 3 && stride == 2) return function(&fold_pairs<T, kIndices, 3, 2, 2>, 2);
+    if (kernel == 3 && stride == 1) return function(&fold_pairs<T, kIndices, 3, 1, 2>, 2);
+    return {};
   }
   static Function strips(bool vector, Fold fold, bool indices, int kernel, int stride) {
+    if constexpr (kTuned && sizeof(T) == 2) {
+      if (vector && fold == Fold::max)
+        return indices ? pairs_of<true>(kernel, stride) : pairs_of<false>(kernel, stride);
+    }
     if constexpr (kTuned) {
       if (fold == Fold::max) {
-        return indices ? strips_of<Fold::max, true>(vector, kernel, stride) : strips_of<Fold::max, false>(vector, kernel, stride);
+        return indices ? strips_of<Fold::max, true>(vector, kernel, stride)
+                       : strips_of<Fold::max, false>(vector, kernel, stride);
       }
       if (fold == Fold::sum) return strips_of<Fold::sum, false>(vector, kernel, stride);
     }
@@ -64,24 +84,35 @@ struct Instances {
   }
 
   template <Fold kFold, bool kIndices>
-  static Function rows_of(int kernel, int stride, int padding) {
-    if (kernel == 2 && stride == 2 && padding == 0) return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 0, 2, 4>, 2, 4);
+  static Function rows_of(int height, int kernel, int stride, int padding) {
+    // Along one axis alone: windows that follow each other.
+    if (height == 1 && padding == 0 && kernel == stride) {
+      if (kernel == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 2, 2, 0, 1, 4>, 1, 4);
+      if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
+    }
+    if (height != kernel) return {};
+    if (kernel == 2 && stride == 2 && padding == 0)
+      return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 2, 0, 2, 4>, 2, 4);
     if constexpr (kFold != Fold::square) {
-      if (kernel == 3 && stride == 2 && padding == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 2, 1, 2, 4>, 2, 4);
-      if (kernel == 3 && stride == 2 && padding == 0) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 2, 0, 2, 4>, 2, 4);
-      if (kernel == 3 && stride == 1 && padding == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 3, 1, 1, 4, 4>, 4, 4);
+      if (kernel == 3 && stride == 2 && padding == 1)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 2, 1, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 2 && padding == 0)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 2, 0, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 1 && padding == 1)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 1, 1, 4, 4>, 4, 4);
     }
     return {};
   }
-  static Function rows(Fold fold, bool indices, int kernel, int stride, int padding) {
+  static Function rows(Fold fold, bool indices, int height, int kernel, int stride, int padding) {
     if constexpr (kTuned || kBytes) {
       if (fold == Fold::max) {
-        return indices ? rows_of<Fold::max, true>(kernel, stride, padding) : rows_of<Fold::max, false>(kernel, stride, padding);
+        return indices ? rows_of<Fold::max, true>(height, kernel, stride, padding)
+                       : rows_of<Fold::max, false>(height, kernel, stride, padding);
       }
     }
     if constexpr (kTuned) {
-      if (fold == Fold::sum) return rows_of<Fold::sum, false>(kernel, stride, padding);
-      if (fold == Fold::square) return rows_of<Fold::square, false>(kernel, stride, padding);
+      if (fold == Fold::sum) return rows_of<Fold::sum, false>(height, kernel, stride, padding);
+      if (fold == Fold::square) return rows_of<Fold::square, false>(height, kernel, stride, padding);
     }
     return {};
   }
@@ -97,7 +128,8 @@ struct Instances {
   }
   static Function tiles(Fold fold, bool indices, int kernel, int stride) {
     if constexpr (kTuned || kBytes) {
-      if (fold == Fold::max) return indices ? tiles_of<Fold::max, true>(kernel, stride) : tiles_of<Fold::max, false>(kernel, stride);
+      if (fold == Fold::max)
+        return indices ? tiles_of<Fold::max, true>(kernel, stride) : tiles_of<Fold::max, false>(kernel, stride);
     }
     if constexpr (kTuned) {
       if (fold == Fold::sum) return tiles_of<Fold::sum, false>(kernel, stride);
@@ -109,7 +141,8 @@ struct Instances {
   template <Fold kFold, bool kIndices>
   static Function staged_of(int group) {
     if (group == 1) return function(&fold_staged_windows<T, kFold, kIndices, 1>);
-    return group == 8 ? function(&fold_staged_windows<T, kFold, kIndices, 8>) : function(&fold_staged_windows<T, kFold, kIndices, 32>);
+    return group == 8 ? function(&fold_staged_windows<T, kFold, kIndices, 8>)
+                      : function(&fold_staged_windows<T, kFold, kIndices, 32>);
   }
   static Function staged(Fold fold, bool indices, int group) {
     if constexpr (kTuned) {
@@ -121,7 +154,9 @@ struct Instances {
 
   static Function lines(Fold fold, bool indices) {
     if constexpr (kTuned) {
-      if (fold == Fold::max) return indices ? function(&gpu::fold_lines<T, Fold::max, true>) : function(&gpu::fold_lines<T, Fold::max, false>);
+      if (fold == Fold::max)
+        return indices ? function(&gpu::fold_lines<T, Fold::max, true>)
+                       : function(&gpu::fold_lines<T, Fold::max, false>);
       if (fold == Fold::sum) return function(&gpu::fold_lines<T, Fold::sum, false>);
     }
     return {};
@@ -129,9 +164,12 @@ struct Instances {
 
   template <Share kShare, bool kTaps>
   static Function gather_rows_of(int kernel, int stride, int padding) {
-    if (kernel == 2 && stride == 2 && padding == 0) return function(&gpu::gather_rows<T, kShare, kTaps, 2, 2, 0, 2, 8>, 2, 8);
-    if (kernel == 3 && stride == 2 && padding == 1) return function(&gpu::gather_rows<T, kShare, kTaps, 3, 2, 1, 2, 8>, 2, 8);
-    if (kernel == 3 && stride == 1 && padding == 1) return function(&gpu::gather_rows<T, kShare, kTaps, 3, 1, 1, 2, 4>, 2, 4);
+    if (kernel == 2 && stride == 2 && padding == 0)
+      return function(&gpu::gather_rows<T, kShare, kTaps, 2, 2, 0, 2, 8>, 2, 8);
+    if (kernel == 3 && stride == 2 && padding == 1)
+      return function(&gpu::gather_rows<T, kShare, kTaps, 3, 2, 1, 2, 8>, 2, 8);
+    if (kernel == 3 && stride == 1 && padding == 1)
+      return function(&gpu::gather_rows<T, kShare, kTaps, 3, 1, 1, 2, 4>, 2, 4);
     return {};
   }
   static Function aligned_gathers(Share share, bool taps, int kernel, int stride, int padding) {
@@ -139,7 +177,8 @@ struct Instances {
       if (share == Share::sum) return gather_rows_of<Share::sum, false>(kernel, stride, padding);
       if (share == Share::last && !taps) return gather_rows_of<Share::last, false>(kernel, stride, padding);
       if (share == Share::index) {
-        return taps ? gather_rows_of<Share::index, true>(kernel, stride, padding) : gather_rows_of<Share::index, false>(kernel, stride, padding);
+        return taps ? gather_rows_of<Share::index, true>(kernel, stride, padding)
+                    : gather_rows_of<Share::index, false>(kernel, stride, padding);
       }
     }
     return {};
@@ -167,9 +206,12 @@ struct Instances {
   }
   template <Gather kGather>
   static Function tile_cells_of(int kernel, int stride, int phase) {
-    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_tile_cells<T, kGather, 2, 2, 0, 2, 2>, 2, 2);
-    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 0, 4, 2>, 4, 2);
-    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 1, 4, 2>, 4, 2);
+    if (kernel == 2 && stride == 2 && phase == 0)
+      return function(&gpu::gather_tile_cells<T, kGather, 2, 2, 0, 2, 2>, 2, 2);
+    if (kernel == 3 && stride == 2 && phase == 0)
+      return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 0, 4, 2>, 4, 2);
+    if (kernel == 3 && stride == 2 && phase == 1)
+      return function(&gpu::gather_tile_cells<T, kGather, 3, 2, 1, 4, 2>, 4, 2);
     if (kernel == 3 && stride == 1) return function(&gpu::gather_tile_cells<T, kGather, 3, 1, 0, 4, 1>, 4, 1);
     return {};
   }
@@ -185,7 +227,7 @@ struct Instances {
   template <Share kShare>
   static Function gather_of(bool vector, bool wide) {
     if (wide) return function(&gather_windows<T, 1, kShare, std::int64_t, 1>);
-    if (vector) return function(&gather_windows<T, kLanes, kShare, std::int32_t, 4>, 4);
+    if (vector) return function(&gather_windows<T, kLanes, kShare, std::int32_t, 8>, 8);
     return function(&gather_windows<T, 1, kShare, std::int32_t, 1>);
   }
   static Function gather(bool vector, Share share, bool wide) {
@@ -206,20 +248,26 @@ struct Instances {
   template <Share kShare, bool kTaps, int kLanesUsed>
   static Function cells_of(int kernel, int stride, int phase) {
     constexpr int kTall = kLanesUsed == 1 ? 4 : 2, kWide = kLanesUsed == 1 ? 4 : 2, kNarrow = kLanesUsed == 1 ? 2 : 1;
-    if (kernel == 2 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 2, 2, 0, 2, kWide>, 2, kWide);
-    if (kernel == 3 && stride == 2 && phase == 0) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 0, 2, kWide>, 2, kWide);
-    if (kernel == 3 && stride == 2 && phase == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 1, 2, kWide>, 2, kWide);
-    if (kernel == 3 && stride == 1) return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 1, 0, kTall, kNarrow>, kTall, kNarrow);
+    if (kernel == 2 && stride == 2 && phase == 0)
+      return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 2, 2, 0, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 2 && phase == 0)
+      return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 0, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 2 && phase == 1)
+      return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 2, 1, 2, kWide>, 2, kWide);
+    if (kernel == 3 && stride == 1)
+      return function(&gpu::gather_cells<T, kLanesUsed, kShare, kTaps, 3, 1, 0, kTall, kNarrow>, kTall, kNarrow);
     return {};
   }
   template <Share kShare, bool kTaps>
   static Function cells_of(bool vector, int kernel, int stride, int phase) {
-    return vector ? cells_of<kShare, kTaps, kLanes>(kernel, stride, phase) : cells_of<kShare, kTaps, 1>(kernel, stride, phase);
+    return vector ? cells_of<kShare, kTaps, kLanes>(kernel, stride, phase)
+                  : cells_of<kShare, kTaps, 1>(kernel, stride, phase);
   }
   static Function cells(bool vector, Share share, bool taps, int kernel, int stride, int phase) {
     if constexpr (kTuned) {
       if (share == Share::index) {
-        return taps ? cells_of<Share::index, true>(vector, kernel, stride, phase) : cells_of<Share::index, false>(vector, kernel, stride, phase);
+        return taps ? cells_of<Share::index, true>(vector, kernel, stride, phase)
+                    : cells_of<Share::index, false>(vector, kernel, stride, phase);
       }
       if (share == Share::sum) return cells_of<Share::sum, false>(vector, kernel, stride, phase);
     }
@@ -243,8 +291,10 @@ struct Instances {
     return {};
   }
 
-  static constexpr Kernels table{kLanes, windows,      strips, rows,    tiles,             staged,         lines, gather,
-                                 cells, aligned_gathers, tile_gathers, spread, tile_cells, unpool_in_windows, unpool_anywhere, take, take_dense, ordered};
+  static constexpr Kernels table{
+      kLanes,          windows, strips,          rows,         tiles,  staged,     lines,
+      gather,          cells,   aligned_gathers, tile_gathers, spread, tile_cells, unpool_in_windows,
+      unpool_anywhere, take,    take_dense,      ordered};
 };
 
 }  // namespace cenote::gpu

@@ -5,6 +5,7 @@
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
 #include "cuda/long_windows.cuh"
+#include "cuda/pairs.cuh"
 #include "cuda/rows.cuh"
 
 namespace cenote::gpu {
@@ -22,8 +23,8 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// Square windows of `kernel` taps, no dilation.
   Function (*fold_strips)(bool vector, Fold fold, bool indices, int kernel, int stride);
-  /// The same for planar tensors with aligned rows.
-  Function (*fold_rows)(Fold fold, bool indices, int kernel, int stride, int padding);
+  /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
+  Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.

@@ -18,7 +18,8 @@ bool spans_fit(const Layout& layout, const Problem& p, bool large) {
     const Axis& axis = p.axis[a];
     const std::int64_t size = large ? axis.input + axis.pad_begin + axis.pad_end : axis.output;
     std::int64_t extent = 0;
-    if (size > kLimit || !checked_mul(std::llabs(strides[a]), size + 4, extent) || !checked_add(span, extent, span)) return false;
+    if (size > kLimit || !checked_mul(std::llabs(strides[a]), size + 4, extent) || !checked_add(span, extent, span))
+      return false;
   }
   return span < kLimit;
 }
@@ -64,19 +65,28 @@ Params<Int> make_params(const Problem& p, bool large, bool channels_fastest, int
       uniform = uniform && axis.output > 0 && axis.input % axis.output == 0;
     } else {
       const Window first = window(axis, 0), last = window(axis, larger(axis.output - 1, 0));
-      uniform = uniform && (p.count_include_pad ? last.padded == axis.kernel : first.count == axis.kernel && last.count == axis.kernel);
+      uniform = uniform && (p.count_include_pad ? last.padded == axis.kernel
+                                                : first.count == axis.kernel && last.count == axis.kernel);
     }
   }
   result.uniform_divisor = uniform;
+  std::int64_t taps = 1;
+  result.exact_scale = p.reduction == Reduction::power;
+  for (const Axis& axis : p.axis) {
+    taps = taps > kLimit ? taps : taps * smaller(axis.kernel, kLimit);
+    result.exact_scale = result.exact_scale && axis.output > 0 && window(axis, axis.output - 1).padded == axis.kernel;
+  }
+  result.exact_scale = result.exact_scale && (taps & (taps - 1)) == 0;
   result.plain_windows = p.index_kind != IndexKind::window;
   for (int a = 0; a < 3; ++a) {
-    result.plain_windows = result.plain_windows && p.axis[a].rule == WindowRule::sliding && (a == 0 || p.axis[a].dilation == 1);
+    result.plain_windows =
+        result.plain_windows && p.axis[a].rule == WindowRule::sliding && (a == 0 || p.axis[a].dilation == 1);
   }
   result.small_plane = Divisor<Int>(larger(p.axis[0].output * p.axis[1].output * p.axis[2].output, 1));
   double divisor = 1;
   if (result.average && uniform && p.axis[0].output * p.axis[1].output * p.axis[2].output > 0) {
     divisor = static_cast<double>(divisor_of(result, taps_of(result.axis[0], Int{0}), taps_of(result.axis[1], Int{0}),
-                                                    taps_of(result.axis[2], Int{0})));
+                                             taps_of(result.axis[2], Int{0})));
   }
   int exponent = 0;
   result.exact_reciprocal = uniform && std::fabs(std::frexp(divisor, &exponent)) == 0.5;
@@ -93,23 +103,28 @@ bool fits_in_31_bits(const Problem& p) {
   std::int64_t large = 1, small = 1, taps = 1;
   for (const Axis& axis : p.axis) {
     std::int64_t reach = 0, travel = 0;
-    if (axis.kernel > kLimit || axis.dilation > kLimit || axis.stride > kLimit || axis.pad_begin > kLimit || axis.pad_end > kLimit) {
+    if (axis.kernel > kLimit || axis.dilation > kLimit || axis.stride > kLimit || axis.pad_begin > kLimit ||
+        axis.pad_end > kLimit) {
       return false;
     }
-    if (!checked_mul(axis.kernel, axis.dilation, reach) || !checked_mul(axis.output + 1, axis.stride, travel)) return false;
-    if (reach + axis.input + axis.pad_begin + axis.pad_end + axis.stride + axis.dilation > kLimit || travel > kLimit) return false;
+    if (!checked_mul(axis.kernel, axis.dilation, reach) || !checked_mul(axis.output + 1, axis.stride, travel))
+      return false;
+    if (reach + axis.input + axis.pad_begin + axis.pad_end + axis.stride + axis.dilation > kLimit || travel > kLimit)
+      return false;
     if (axis.rule == WindowRule::adaptive) {
       std::int64_t product = 0;
       if (!checked_mul(axis.input + 1, axis.output + 1, product) || product > kLimit) return false;
     }
     if (!checked_mul(large, axis.input + axis.pad_begin + axis.pad_end + 4, large) || large > kLimit ||
-        !checked_mul(small, axis.output + 4, small) || small > kLimit || !checked_mul(taps, axis.kernel, taps) || taps > kLimit) {
+        !checked_mul(small, axis.output + 4, small) || small > kLimit || !checked_mul(taps, axis.kernel, taps) ||
+        taps > kLimit) {
       return false;
     }
   }
   const bool unpool = p.op == Op::max_unpool;
-  const bool spans = spans_fit(p.input, p, !unpool) && spans_fit(p.output, p, unpool) && spans_fit(p.indices, p, false) &&
-                     spans_fit(p.grad_output, p, unpool) && spans_fit(p.grad_input, p, !unpool);
+  const bool spans = spans_fit(p.input, p, !unpool) && spans_fit(p.output, p, unpool) &&
+                     spans_fit(p.indices, p, false) && spans_fit(p.grad_output, p, unpool) &&
+                     spans_fit(p.grad_input, p, !unpool);
   std::int64_t threads = 0;
   return spans && checked_mul(larger(large, small), p.channels, threads) && threads < kLimit;
 }
@@ -131,10 +146,12 @@ bool is_channels_fastest(const Layout& layout, const Problem& p, std::int64_t wi
 }
 
 bool has_channel_vectors(const Layout& layout, int lanes) {
-  return layout.c == 1 && layout.n % lanes == 0 && layout.d % lanes == 0 && layout.h % lanes == 0 && layout.w % lanes == 0;
+  return layout.c == 1 && layout.n % lanes == 0 && layout.d % lanes == 0 && layout.h % lanes == 0 &&
+         layout.w % lanes == 0;
 }
 
-Launch make_launch(const Problem& p, const Function& function, bool wide, bool large, bool channels_fastest, int lanes) {
+Launch make_launch(const Problem& p, const Function& function, bool wide, bool large, bool channels_fastest,
+                   int lanes) {
   Launch launch;
   launch.entry = function.entry;
   launch.wide = wide;
@@ -173,7 +190,8 @@ void cut_planes(Launch& launch, const Problem& p, std::int64_t range, int block,
 }
 
 void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements, std::size_t bytes_per_element) {
-  const std::int64_t depth = larger(p.axis[0].input, 1), height = larger(p.axis[1].input, 1), width = larger(p.axis[2].input, 1);
+  const std::int64_t depth = larger(p.axis[0].input, 1), height = larger(p.axis[1].input, 1),
+                     width = larger(p.axis[2].input, 1);
   // As square as may be: the outputs that see a rectangle reach beyond it on every side.
   std::int64_t columns = smaller(width, 64), rows = smaller(height, most_elements / columns);
   if (rows == height) columns = smaller(width, most_elements / rows);
@@ -194,14 +212,17 @@ void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements
 }
 
 cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, cudaStream_t stream) noexcept {
-  const auto element = static_cast<std::int64_t>(size_of(p.dtype)), index = static_cast<std::int64_t>(size_of(p.index_dtype));
-  for (std::int64_t n = 0; n < p.batch; n += launch.tiles > 0 ? p.batch : launch.batch_per_launch) {
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype)),
+             index = static_cast<std::int64_t>(size_of(p.index_dtype));
+  for (std::int64_t n = 0; n<p.batch; n += launch.tiles> 0 ? p.batch : launch.batch_per_launch) {
     const std::int64_t entries = smaller(launch.batch_per_launch, p.batch - n);
     const std::int64_t count = entries * launch.threads_per_entry;
     Pointers at = pointers;
     if (n != 0) {
       auto advance = [n](auto*& pointer, std::int64_t stride, std::int64_t size) {
-        using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<std::remove_reference_t<decltype(pointer)>>>, const char, char>;
+        using Byte =
+            std::conditional_t<std::is_const_v<std::remove_pointer_t<std::remove_reference_t<decltype(pointer)>>>,
+                               const char, char>;
         if (pointer != nullptr) pointer = static_cast<Byte*>(pointer) + n * stride * size;
       };
       advance(at.input, p.input.n, element);
@@ -217,13 +238,16 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
     narrow.grid.threads = static_cast<std::int32_t>(count);
     broad.grid.threads = count;
     const void* result = p.pass == Pass::backward ? at.grad_input : at.output;
-    narrow.paired_columns = launch.paired > 1 && reinterpret_cast<std::uintptr_t>(result) % (launch.paired * element) == 0;
+    narrow.paired_columns =
+        launch.paired > 1 && reinterpret_cast<std::uintptr_t>(result) % (launch.paired * element) == 0;
     void* params = launch.wide ? static_cast<void*>(&broad) : static_cast<void*>(&narrow);
     void* arguments[] = {params, &at};
-    const std::int64_t blocks = launch.tiles > 0             ? launch.tiles
-                                : launch.blocks_not_threads ? count : ceil_div(count * launch.threads_per_result, launch.block);
-    const cudaError_t error = cudaLaunchKernel(launch.entry, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(launch.block)),
-                                               arguments, launch.shared_bytes, stream);
+    const std::int64_t blocks = launch.tiles > 0            ? launch.tiles
+                                : launch.blocks_not_threads ? count
+                                                            : ceil_div(count * launch.threads_per_result, launch.block);
+    const cudaError_t error =
+        cudaLaunchKernel(launch.entry, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(launch.block)),
+                         arguments, launch.shared_bytes, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

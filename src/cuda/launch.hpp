@@ -13,11 +13,11 @@ namespace cenote::gpu {
 /// One kernel with its parameters, ready but for the pointers of a run.
 struct Launch {
   const void* entry = nullptr;
-  bool wide = false;             // 64-bit positions
+  bool wide = false;  // 64-bit positions
   Params<std::int32_t> narrow{};
   Params<std::int64_t> broad{};
-  int lanes = 1;                 // channels at once: needs aligned pointers
-  int paired = 1;                // columns stored at once where grad_input is aligned to that many elements
+  int lanes = 1;                       // channels at once: needs aligned pointers
+  int paired = 1;                      // columns stored at once where grad_input is aligned to that many elements
   std::int64_t batch_per_launch = 1;   // the batch is cut where 31 bits cannot count the threads
   std::int64_t threads_per_entry = 1;  // of one batch entry
   int threads_per_result = 1;          // groups of threads share one

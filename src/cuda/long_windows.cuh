@@ -92,8 +92,8 @@ __device__ inline Place2 region_of(const Regions& r, std::int32_t q, std::int32_
 }
 
 template <class T, Fold kFold, bool kIndices>
-__global__ void __launch_bounds__(kLineBlock) fold_lines(const __grid_constant__ Params<std::int32_t> p,
-                                                         const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kLineBlock)
+    fold_lines(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   using Value = Folded<T, kFold>;
   const Regions& r = p.regions;
@@ -107,7 +107,8 @@ __global__ void __launch_bounds__(kLineBlock) fold_lines(const __grid_constant__
   for (Int round = 0; round < rounds; ++round) {
     const Place2 place = region_of(r, round, channels);
     if (!place.exists) break;
-    const Int top = place.y * p.axis[1].stride - p.axis[1].pad_begin, left = place.x * p.axis[2].stride - p.axis[2].pad_begin;
+    const Int top = place.y * p.axis[1].stride - p.axis[1].pad_begin,
+              left = place.x * p.axis[2].stride - p.axis[2].pad_begin;
     const T* source = input + place.n * p.input.n + place.c * p.input.c;
 #pragma unroll 4
     for (Int i = static_cast<Int>(threadIdx.x); i < count; i += kLineBlock) {
@@ -156,35 +157,37 @@ __global__ void __launch_bounds__(kLineBlock) fold_lines(const __grid_constant__
   __syncthreads();
   const Int outputs = together * r.rows * r.columns;
   for (Int round = 0; round < rounds; ++round) {
-   const Place2 place = region_of(r, round, channels);
-   if (!place.exists) break;
-   const std::int64_t output = place.n * p.output.n + place.c * p.output.c;
-   const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c;
-   for (Int i = static_cast<Int>(threadIdx.x); i < outputs; i += kLineBlock) {
-    Int row = i;
-    const Int q = r.channels_fastest ? take(row, r.by_regions) : 0;
-    const Int column = take(row, r.by_columns);
-    const Int y = place.y + row, x = place.x + column;
-    if ((r.channels_fastest && place.c + q >= channels) || y >= p.axis[1].output || x >= p.axis[2].output) continue;
-    const Int from = (round + q) * r.region_step + row * p.axis[1].stride * r.row_step + column * p.axis[2].stride * r.column_step;
-    std::int64_t counted = 1;
-    if constexpr (!is_extreme<kFold>) {
-      if (kFold != Fold::sum || !p.uniform_divisor) {
-        counted = counted_taps<kFold>(p, taps_of(p.axis[0], Int{0}), taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+    const Place2 place = region_of(r, round, channels);
+    if (!place.exists) break;
+    const std::int64_t output = place.n * p.output.n + place.c * p.output.c;
+    const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c;
+    for (Int i = static_cast<Int>(threadIdx.x); i < outputs; i += kLineBlock) {
+      Int row = i;
+      const Int q = r.channels_fastest ? take(row, r.by_regions) : 0;
+      const Int column = take(row, r.by_columns);
+      const Int y = place.y + row, x = place.x + column;
+      if ((r.channels_fastest && place.c + q >= channels) || y >= p.axis[1].output || x >= p.axis[2].output) continue;
+      const Int from =
+          (round + q) * r.region_step + row * p.axis[1].stride * r.row_step + column * p.axis[2].stride * r.column_step;
+      std::int64_t counted = 1;
+      if constexpr (!is_extreme<kFold>) {
+        if (kFold != Fold::sum || !p.uniform_divisor) {
+          counted = counted_taps<kFold>(p, taps_of(p.axis[0], Int{0}), taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+        }
+      }
+      static_cast<T*>(at.output)[output + q * p.output.c + y * p.output.h + x * p.output.w] =
+          finish<kFold, T>(p, values[from], counted);
+      if constexpr (kIndices) {
+        Int code[1] = {codes[from]};
+        if (p.index_kind == IndexKind::window) {
+          Int position = codes[from];
+          const Int place_x = take(position, p.axis[2].by_input);
+          code[0] = (position - (y * p.axis[1].stride - p.axis[1].pad_begin)) * p.axis[2].kernel + place_x -
+                    (x * p.axis[2].stride - p.axis[2].pad_begin);
+        }
+        store_codes(at.indices, p.index_dtype, index + q * p.indices.c + y * p.indices.h + x * p.indices.w, code);
       }
     }
-    static_cast<T*>(at.output)[output + q * p.output.c + y * p.output.h + x * p.output.w] = finish<kFold, T>(p, values[from], counted);
-    if constexpr (kIndices) {
-      Int code[1] = {codes[from]};
-      if (p.index_kind == IndexKind::window) {
-        Int position = codes[from];
-        const Int place_x = take(position, p.axis[2].by_input);
-        code[0] = (position - (y * p.axis[1].stride - p.axis[1].pad_begin)) * p.axis[2].kernel + place_x -
-                  (x * p.axis[2].stride - p.axis[2].pad_begin);
-      }
-      store_codes(at.indices, p.index_dtype, index + q * p.indices.c + y * p.indices.h + x * p.indices.w, code);
-    }
-   }
   }
 }
 

@@ -271,7 +271,8 @@ __device__ inline void load_codes_as(const void* indices, std::int64_t offset, s
 }
 
 template <int kLanes>
-__device__ inline void load_codes(const void* indices, DType dtype, std::int64_t offset, std::int64_t (&codes)[kLanes]) {
+__device__ inline void load_codes(const void* indices, DType dtype, std::int64_t offset,
+                                  std::int64_t (&codes)[kLanes]) {
   switch (dtype) {
     case DType::i64: load_codes_as<std::int64_t>(indices, offset, codes); break;
     case DType::i32: load_codes_as<std::int32_t>(indices, offset, codes); break;

@@ -18,16 +18,19 @@ __device__ inline void load_aligned(const T* from, T (&to)[kCount]) {
   }
 }
 
-/// kKernel taps, stride kStride and padding kPadding along height and width, no dilation there. The width is a multiple of
+/// kHeight x kWidth taps, stride kStride and padding kPadding along height and width (a height of 1: stride 1, padding 0), no
+/// dilation there. The width is a multiple of
 /// kColumns * kStride and rows begin aligned. Depth is free.
-template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, int kRows, int kColumns>
-__global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Params<std::int32_t> p,
-                                                    const __grid_constant__ Pointers at) {
+template <class T, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStride, int kPadding, int kRows,
+          int kColumns>
+__global__ void __launch_bounds__(kBlock)
+    fold_rows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
-  constexpr int kInputRows = (kRows - 1) * kStride + kKernel;
-  constexpr int kOwn = kColumns * kStride;                                  // columns that are this thread's alone
-  constexpr int kLeft = kPadding;                                           // and those it shares with its neighbours
-  constexpr int kRight = kKernel - kStride - kPadding > 0 ? kKernel - kStride - kPadding : 0;
+  constexpr int kStrideY = kHeight == 1 ? 1 : kStride, kPaddingY = kHeight == 1 ? 0 : kPadding;
+  constexpr int kInputRows = (kRows - 1) * kStrideY + kHeight;
+  constexpr int kOwn = kColumns * kStride;  // columns that are this thread's alone
+  constexpr int kLeft = kPadding;           // and those it shares with its neighbours
+  constexpr int kRight = kWidth - kStride - kPadding > 0 ? kWidth - kStride - kPadding : 0;
   constexpr int kSpan = kLeft + kOwn + kRight;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
@@ -35,7 +38,7 @@ __global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Para
   place.y *= kRows;
   place.x *= kColumns;
   const Int height = p.axis[1].input, width = p.axis[2].input;
-  const Int top = place.y * kStride - kPadding, left = place.x * kStride;
+  const Int top = place.y * kStrideY - kPaddingY, left = place.x * kStride;
   const Taps<Int> depth = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
   const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c + left;
   Folded<T, kFold> fold[kRows][kColumns];
@@ -64,12 +67,13 @@ __global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Para
         for (int i = 0; i < kOwn; ++i) value[kLeft + i] = own[i];
       }
 #pragma unroll
-      for (int i = 0; i < kLeft; ++i) value[i] = left > 0 ? row[i - kLeft] : is_extreme<kFold> ? value[kLeft] : identity<kFold, T>();
+      for (int i = 0; i < kLeft; ++i)
+        value[i] = left > 0 ? row[i - kLeft] : is_extreme<kFold> ? value[kLeft] : identity<kFold, T>();
 #pragma unroll
       for (int i = 0; i < kRight; ++i) {
-        value[kLeft + kOwn + i] = left + kOwn + i < width     ? row[kOwn + i]
-                                  : is_extreme<kFold> ? value[kLeft + kOwn - 1]
-                                                      : identity<kFold, T>();
+        value[kLeft + kOwn + i] = left + kOwn + i < width ? row[kOwn + i]
+                                  : is_extreme<kFold>     ? value[kLeft + kOwn - 1]
+                                                          : identity<kFold, T>();
       }
       const bool row_inside = top + r == source_y;
 #pragma unroll
@@ -78,15 +82,17 @@ __global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Para
           T best = value[i * kStride];
           Int winner = i * kStride;
 #pragma unroll
-          for (int tx = 1; tx < kKernel; ++tx) {
-            if (i * kStride + tx < kSpan && beats<kFold>(value[i * kStride + tx < kSpan ? i * kStride + tx : 0], best)) {
+          for (int tx = 1; tx < kWidth; ++tx) {
+            if (i * kStride + tx < kSpan &&
+                beats<kFold>(value[i * kStride + tx < kSpan ? i * kStride + tx : 0], best)) {
               best = value[i * kStride + tx < kSpan ? i * kStride + tx : 0];
               winner = i * kStride + tx;
             }
           }
 #pragma unroll
           for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kKernel && ((r == j * kStride && first_slice) || beats<kFold>(best, fold[j][i]))) {
+            if (r - j * kStrideY >= 0 && r - j * kStrideY < kHeight &&
+                ((r == j * kStrideY && first_slice) || beats<kFold>(best, fold[j][i]))) {
               fold[j][i] = best;
               if constexpr (kIndices) {
                 codes[j][i] = (source_z * height + source_y) * width + least(most(left + winner - kLeft, 0), width - 1);
@@ -96,11 +102,11 @@ __global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Para
         } else {
           Accumulator<T> sum = term<kFold>(value[i * kStride], p.norm_type);
 #pragma unroll
-          for (int tx = 1; tx < kKernel; ++tx) sum += term<kFold>(value[i * kStride + tx], p.norm_type);
+          for (int tx = 1; tx < kWidth; ++tx) sum += term<kFold>(value[i * kStride + tx], p.norm_type);
           if (!row_inside) sum = Accumulator<T>{0};
 #pragma unroll
           for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kKernel) fold[j][i] += sum;
+            if (r - j * kStrideY >= 0 && r - j * kStrideY < kHeight) fold[j][i] += sum;
           }
         }
       }
@@ -126,7 +132,8 @@ __global__ void __launch_bounds__(kBlock) fold_rows(const __grid_constant__ Para
           Int place_z = codes[j][i];
           const Int place_x = take(place_z, p.axis[2].by_input), place_y = take(place_z, p.axis[1].by_input);
           const Int tz = p.axis[0].by_dilation.quotient(place_z - depth.start);
-          codes[j][i] = (tz * kKernel + place_y - (top + j * kStride)) * kKernel + place_x - (left + i * kStride - kPadding);
+          codes[j][i] =
+              (tz * kHeight + place_y - (top + j * kStrideY)) * kWidth + place_x - (left + i * kStride - kPadding);
         }
       }
     }

@@ -19,10 +19,12 @@ __device__ inline Place<Int> small_place(const Params<Int>& p, Int o) {
 
 /// Position in the large plane that an index means, -1 for one that means none. Taps are counted in their window.
 template <class T, class Int>
-__device__ inline Int position_of(const Params<Int>& p, const Pointers& at, const Place<Int>& place, std::int64_t code) {
+__device__ inline Int position_of(const Params<Int>& p, const Pointers& at, const Place<Int>& place,
+                                  std::int64_t code) {
   const Int height = p.axis[1].input, width = p.axis[2].input;
   if (p.index_kind != IndexKind::window) {
-    return code >= 0 && code < static_cast<std::int64_t>(p.axis[0].input) * height * width ? static_cast<Int>(code) : Int{-1};
+    return code >= 0 && code < static_cast<std::int64_t>(p.axis[0].input) * height * width ? static_cast<Int>(code)
+                                                                                           : Int{-1};
   }
   Taps<Int> taps[3];
   if (!windows_of<T>(p, at, place, taps) || !is_tap(p, taps, code) || code < 0) return -1;
@@ -30,8 +32,8 @@ __device__ inline Int position_of(const Params<Int>& p, const Pointers& at, cons
   const Int tx = rest % taps[2].whole;
   rest /= taps[2].whole;
   const Int ty = rest % taps[1].whole, tz = rest / taps[1].whole;
-  return ((taps[0].start + tz * p.axis[0].dilation) * height + taps[1].start + ty * p.axis[1].dilation) * width + taps[2].start +
-         tx * p.axis[2].dilation;
+  return ((taps[0].start + tz * p.axis[0].dilation) * height + taps[1].start + ty * p.axis[1].dilation) * width +
+         taps[2].start + tx * p.axis[2].dilation;
 }
 
 template <class Int>
@@ -43,7 +45,8 @@ __device__ inline void split_plane(const Params<Int>& p, Int position, Int& z, I
 
 /// max_unpool: the table holds, for each place of the range, one more than the last element that goes there.
 template <class T, class Int>
-__global__ void __launch_bounds__(kBlock) unpool_ranges(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    unpool_ranges(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   extern __shared__ unsigned long long shared_table[];
   auto* winner = reinterpret_cast<std::conditional_t<sizeof(Int) == 4, unsigned, unsigned long long>*>(shared_table);
   using Winner = std::remove_pointer_t<decltype(winner)>;
@@ -88,8 +91,8 @@ __global__ void __launch_bounds__(kBlock) unpool_ranges(const __grid_constant__ 
 /// max_unpool with indices that lie in their windows: each place looks at the windows that hold it, last one first. An index
 /// outside its window raises `irregular`, and unpool_ranges, launched after this, does the whole thing again.
 template <class T, int kLanes>
-__global__ void __launch_bounds__(kBlock) unpool_windows(const __grid_constant__ Params<std::int32_t> p,
-                                                         const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    unpool_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
@@ -115,7 +118,8 @@ __global__ void __launch_bounds__(kBlock) unpool_windows(const __grid_constant__
         if (tx < 0) continue;
         std::int64_t codes[kLanes];
         load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), codes);
-        const Int mine = p.index_kind == IndexKind::window ? (tz * p.axis[1].kernel + ty) * p.axis[2].kernel + tx : flat;
+        const Int mine =
+            p.index_kind == IndexKind::window ? (tz * p.axis[1].kernel + ty) * p.axis[2].kernel + tx : flat;
         if ((tz == 0 || i[0] < p.axis[0].dilation) && (ty == 0 || i[1] < p.axis[1].dilation) &&
             (tx == 0 || i[2] < p.axis[2].dilation)) {
           const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
@@ -132,19 +136,20 @@ __global__ void __launch_bounds__(kBlock) unpool_windows(const __grid_constant__
       }
     }
   }
-  store(static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(i[0], i[1], i[2]), result);
+  store(static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(i[0], i[1], i[2]),
+        result);
 }
 
 /// Backward of max_unpool: each element of the small side takes the gradient at its index.
 template <class T, class Int>
-__global__ void __launch_bounds__(kBlock) take_at_indices(const __grid_constant__ Params<Int> p,
-                                                          const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    take_at_indices(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   std::int64_t code[1];
-  load_codes(at.saved_indices, p.index_dtype, place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x),
-             code);
+  load_codes(at.saved_indices, p.index_dtype,
+             place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x), code);
   const Int position = position_of<T>(p, at, place, code[0]);
   if (position < 0) {
     report(at.fault, kFaultIndex);
@@ -153,14 +158,15 @@ __global__ void __launch_bounds__(kBlock) take_at_indices(const __grid_constant_
   Int z, y, x;
   split_plane(p, position, z, y, x);
   const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  static_cast<T*>(at.grad_input)[place.n * p.grad_input.n + place.c * p.grad_input.c + p.grad_input.at(place.z, place.y, place.x)] =
+  static_cast<T*>(
+      at.grad_input)[place.n * p.grad_input.n + place.c * p.grad_input.c + p.grad_input.at(place.z, place.y, place.x)] =
       grad[p.grad_output.at(z, y, x)];
 }
 
 /// The same for dense tensors and flat indices: no position but the plane's needs to be worked out.
 template <class T>
-__global__ void __launch_bounds__(kBlock) take_from_planes(const __grid_constant__ Params<std::int32_t> p,
-                                                           const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    take_from_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   const Int i = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (i >= p.grid.threads) return;
@@ -172,7 +178,8 @@ __global__ void __launch_bounds__(kBlock) take_from_planes(const __grid_constant
     report(at.fault, kFaultIndex);
     return;
   }
-  static_cast<T*>(at.grad_input)[i] = static_cast<const T*>(at.grad_output)[static_cast<std::int64_t>(plane) * large + code[0]];
+  static_cast<T*>(at.grad_input)[i] =
+      static_cast<const T*>(at.grad_output)[static_cast<std::int64_t>(plane) * large + code[0]];
 }
 
 /// Adds each output's gradient at its index, in ascending output order: one warp owns a part of a plane and walks through the
@@ -181,7 +188,8 @@ __global__ void __launch_bounds__(kBlock) take_from_planes(const __grid_constant
 /// Where windows are known, the part is a rectangle of one slice and the walk goes over the outputs that see it; where they were
 /// drawn, it is a range of the plane and the walk goes over all of them.
 template <class T, class Int>
-__global__ void __launch_bounds__(32) add_in_order(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(32)
+    add_in_order(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   extern __shared__ unsigned long long shared_sums[];
   using Sum = Accumulator<T>;
   auto* sums = reinterpret_cast<Sum*>(shared_sums);
@@ -196,7 +204,8 @@ __global__ void __launch_bounds__(32) add_in_order(const __grid_constant__ Param
   const Int begin = known ? 0 : part * p.range;
   Int size = known ? p.range : least<Int>(p.range, plane - begin);
   Int y0 = 0, x0 = 0, rows = 0, columns = 0, across = part;
-  Int first_z = 0, last_z = p.axis[0].output - 1, first_y = 0, last_y = p.axis[1].output - 1, first_x = 0, last_x = p.axis[2].output - 1;
+  Int first_z = 0, last_z = p.axis[0].output - 1, first_y = 0, last_y = p.axis[1].output - 1, first_x = 0,
+      last_x = p.axis[2].output - 1;
   Int slice = 0;
   if (known) {
     x0 = take(across, p.grid.height) * p.rectangle_width;
@@ -253,7 +262,8 @@ __global__ void __launch_bounds__(32) add_in_order(const __grid_constant__ Param
                 z = y;
                 y = take(z, p.axis[1].by_input);
               }
-              if (z == slice && y >= y0 && y < y0 + rows && x >= x0 && x < x0 + columns) key = (y - y0) * p.rectangle_width + x - x0;
+              if (z == slice && y >= y0 && y < y0 + rows && x >= x0 && x < x0 + columns)
+                key = (y - y0) * p.rectangle_width + x - x0;
             } else if (position >= begin && position < begin + size) {
               key = position - begin;
             }

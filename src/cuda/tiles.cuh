@@ -20,8 +20,9 @@ struct Staged {
   Extent extent;
   std::int32_t width, slice, plane;  // elements
   std::int32_t pitch;                // bytes between slices that are apart
-  std::int32_t phase, phase_step;    // where in its 16 bytes the first slice begins, and how far that moves from slice to slice
-  bool joined;                       // whole slices follow each other without a gap
+  std::int32_t phase,
+      phase_step;  // where in its 16 bytes the first slice begins, and how far that moves from slice to slice
+  bool joined;     // whole slices follow each other without a gap
 
   /// The first staged row of slice z of the tile's p-th plane.
   __device__ const T* slice_at(std::int32_t p, std::int32_t z) const {
@@ -53,8 +54,9 @@ __device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
 
 /// Copies planes [plane, plane + planes) of a dense tensor, as far as the extent goes. Ends with a barrier.
 template <class T>
-__device__ inline Staged<T> stage(char* memory, const T* source, const Extent& extent, std::int64_t plane, std::int32_t planes,
-                                  std::int32_t depth, std::int32_t height, std::int32_t width, std::int32_t pitch) {
+__device__ inline Staged<T> stage(char* memory, const T* source, const Extent& extent, std::int64_t plane,
+                                  std::int32_t planes, std::int32_t depth, std::int32_t height, std::int32_t width,
+                                  std::int32_t pitch) {
   Staged<T> staged;
   staged.memory = memory;
   staged.extent = extent;
@@ -67,7 +69,9 @@ __device__ inline Staged<T> stage(char* memory, const T* source, const Extent& e
   staged.phase_step = static_cast<std::int32_t>((staged.slice * sizeof(T)) & 15);
   staged.joined = extent.y1 - extent.y0 == height || (extent.z1 - extent.z0 == 1 && planes == 1);
   if (staged.joined) {
-    stage_run(memory, first, (planes - 1) * staged.plane + (extent.z1 - extent.z0 - 1) * staged.slice + (extent.y1 - extent.y0) * width);
+    stage_run(
+        memory, first,
+        (planes - 1) * staged.plane + (extent.z1 - extent.z0 - 1) * staged.slice + (extent.y1 - extent.y0) * width);
   } else {
     for (std::int32_t i = 0; i < extent.z1 - extent.z0; ++i) {
       stage_run(memory + i * pitch, first + i * staged.slice, (extent.y1 - extent.y0) * width);
@@ -80,8 +84,8 @@ __device__ inline Staged<T> stage(char* memory, const T* source, const Extent& e
 }
 
 /// What the windows of outputs [first, last] reach.
-__device__ inline void reach_of_windows(const DeviceAxis<std::int32_t>& axis, std::int32_t first, std::int32_t last, std::int32_t& begin,
-                                        std::int32_t& end) {
+__device__ inline void reach_of_windows(const DeviceAxis<std::int32_t>& axis, std::int32_t first, std::int32_t last,
+                                        std::int32_t& begin, std::int32_t& end) {
   const Taps<std::int32_t> low = taps_of(axis, first), high = taps_of(axis, last);
   begin = most(low.start, 0);
   end = least(high.start + (high.whole - 1) * axis.dilation + 1, axis.input);
@@ -108,26 +112,28 @@ __device__ inline Tile tile_of(const Tiling<std::int32_t>& tiling, std::int32_t 
 
 /// The forward's source: everything the tile's windows reach.
 template <class T>
-__device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile, char* memory) {
+__device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile,
+                                          char* memory) {
   Extent extent{0, p.axis[0].input, 0, p.axis[1].input};
   if (p.tiling.tiles_z.value > 1) reach_of_windows(p.axis[0], tile.z0, tile.z1 - 1, extent.z0, extent.z1);
   if (p.tiling.tiles_y.value > 1) reach_of_windows(p.axis[1], tile.y0, tile.y1 - 1, extent.y0, extent.y1);
-  return stage(memory, static_cast<const T*>(at.input), extent, tile.plane, tile.planes, p.axis[0].input, p.axis[1].input,
-               p.axis[2].input, p.tiling.pitch);
+  return stage(memory, static_cast<const T*>(at.input), extent, tile.plane, tile.planes, p.axis[0].input,
+               p.axis[1].input, p.axis[2].input, p.tiling.pitch);
 }
 
 extern __shared__ __align__(16) char tile_memory[];
 
 /// fold_strips from shared memory. Square windows of kKernel taps, stride kStride along the height, any along the width.
 template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kRows>
-__global__ void __launch_bounds__(kBlock) fold_tiles(const __grid_constant__ Params<std::int32_t> p,
-                                                     const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    fold_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   constexpr int kInputRows = (kRows - 1) * kStride + kKernel;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
   const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
   const Int height = p.axis[1].input, width = p.axis[2].input;
-  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width, out_plane = p.axis[0].output * out_slice;
+  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width,
+            out_plane = p.axis[0].output * out_slice;
   T* output = static_cast<T*>(at.output) + tile.plane * out_plane;
   const bool taps_wanted = p.index_kind == IndexKind::window;
   for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
@@ -178,7 +184,8 @@ __global__ void __launch_bounds__(kBlock) fold_tiles(const __grid_constant__ Par
           const Int position = (source_z * height + source_y) * width + winner;
 #pragma unroll
           for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kKernel && ((r == j * kStride && first_slice) || beats<kFold>(best, fold[j]))) {
+            if (r - j * kStride >= 0 && r - j * kStride < kKernel &&
+                ((r == j * kStride && first_slice) || beats<kFold>(best, fold[j]))) {
               fold[j] = best;
               if constexpr (kIndices) codes[j] = position;
             }
@@ -226,13 +233,14 @@ __global__ void __launch_bounds__(kBlock) fold_tiles(const __grid_constant__ Par
 
 /// Any windows from shared memory, kGroup threads to each.
 template <class T, Fold kFold, bool kIndices, int kGroup>
-__global__ void __launch_bounds__(kBlock) fold_staged_windows(const __grid_constant__ Params<std::int32_t> p,
-                                                              const __grid_constant__ Pointers at) {
+__global__ void __launch_bounds__(kBlock)
+    fold_staged_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
   const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
   const Int width = p.axis[2].input;
-  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width, out_plane = p.axis[0].output * out_slice;
+  const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width,
+            out_plane = p.axis[0].output * out_slice;
   const Int lane = static_cast<Int>(threadIdx.x) % kGroup;
   // Every thread of a warp makes as many rounds: groups that ran out fold nothing, but take part in the exchange.
   for (Int base = 0; base < p.tiling.items; base += kBlock / kGroup) {

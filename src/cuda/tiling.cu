@@ -49,11 +49,12 @@ struct Cut {
 
 /// `bytes(cut)`: what a tile would keep in shared memory; `results(cut)`: what it would make.
 template <class Bytes>
-bool choose_cut(const Along& depth, const Along& height, std::int64_t width, std::int64_t planes, std::int64_t row_multiple,
-                std::int64_t most_results, Bytes bytes, Cut& cut) {
+bool choose_cut(const Along& depth, const Along& height, std::int64_t width, std::int64_t planes,
+                std::int64_t row_multiple, std::int64_t most_results, Bytes bytes, Cut& cut) {
   const std::int64_t plane = depth.results() * height.results() * width;
   auto fits = [&](const Cut& c, std::int64_t limit) {
-    return bytes(c) <= limit && c.planes * c.slices * c.rows * width <= larger(most_results, c.rows == row_multiple ? INT64_MAX : 0);
+    return bytes(c) <= limit &&
+           c.planes * c.slices * c.rows * width <= larger(most_results, c.rows == row_multiple ? INT64_MAX : 0);
   };
   cut = {1, depth.results(), height.results()};
   if (bytes(cut) <= kWantedBytes && plane <= most_results) {
@@ -152,7 +153,8 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
     return cut.planes * slices * rows * row + 32;
   };
   Cut cut;
-  if (!choose_cut(depth, height, p.axis[2].output, p.batch * p.channels, function.rows, INT64_MAX / 4, bytes, cut)) return false;
+  if (!choose_cut(depth, height, p.axis[2].output, p.batch * p.channels, function.rows, INT64_MAX / 4, bytes, cut))
+    return false;
   fill(launch, p, cut, depth, height, p.axis[2].output, function);
   if (launch.tiles > INT32_MAX) return false;
   launch.narrow.tiling.pitch = static_cast<std::int32_t>(ceil_div(height.reach(cut.rows) * row, 16) * 16 + 32);
@@ -168,7 +170,8 @@ bool tile_gather(Launch& launch, const Problem& p, const Function& function, boo
   auto outputs = [&](const Cut& cut) { return cut.planes * depth.reach(cut.slices) * height.reach(cut.rows) * width; };
   auto bytes = [&](const Cut& cut) { return outputs(cut) * (kept_bytes + (selected ? 4 : 0)) + 32; };
   Cut cut;
-  if (!choose_cut(depth, height, p.axis[2].input, p.batch * p.channels, function.rows, 2 * kWantedResults, bytes, cut)) return false;
+  if (!choose_cut(depth, height, p.axis[2].input, p.batch * p.channels, function.rows, 4 * kWantedResults, bytes, cut))
+    return false;
   fill(launch, p, cut, depth, height, p.axis[2].input, function);
   if (launch.tiles > INT32_MAX) return false;
   Tiling<std::int32_t>& tiling = launch.narrow.tiling;
@@ -188,7 +191,9 @@ bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest) {
   constexpr std::int64_t kBytes = 44 << 10;
   const std::int64_t wanted_regions = channels_fastest ? smaller(p.channels, 8) : 1;
   auto source = [](const Axis& axis, std::int64_t outputs) { return (outputs - 1) * axis.stride + axis.kernel; };
-  auto pitch = [&](std::int64_t columns) { return source(w, columns) | 1; };  // odd: lines below each other lie in different banks
+  auto pitch = [&](std::int64_t columns) {
+    return source(w, columns) | 1;
+  };  // odd: lines below each other lie in different banks
   auto bytes = [&](std::int64_t rows, std::int64_t columns) {
     const std::int64_t row = channels_fastest ? source(w, columns) : pitch(columns);
     return source(h, rows) * row * (value + (indices ? 4 : 0));
@@ -238,7 +243,8 @@ bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest) {
   if (planes * tiles > INT32_MAX / 2) return false;
   regions.total_regions = static_cast<std::int32_t>(planes * tiles);
   regions.column_step = channels_fastest ? regions.regions : 1;
-  regions.row_step = channels_fastest ? regions.source_columns * regions.regions : static_cast<std::int32_t>(pitch(best_columns));
+  regions.row_step =
+      channels_fastest ? regions.source_columns * regions.regions : static_cast<std::int32_t>(pitch(best_columns));
   regions.region_step = channels_fastest ? 1 : regions.source_rows * regions.row_step;
   const std::int64_t elements = channels_fastest ? static_cast<std::int64_t>(regions.source_rows) * regions.row_step
                                                  : static_cast<std::int64_t>(regions.regions) * regions.region_step;

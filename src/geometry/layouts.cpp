@@ -17,8 +17,8 @@ bool elements_share_memory(const TensorDesc& desc) {
   for (int i = 0; i < desc.rank(); ++i) {
     if (desc.shape[i] == 0) return false;
     if (desc.shape[i] == 1) continue;
+    int at = count++;  // insertion keeps the strides ascending
     const Extent extent{std::llabs(desc.strides[i]), desc.shape[i]};
-    int at = count++;
     for (; at > 0 && extents[at - 1].stride > extent.stride; --at) extents[at] = extents[at - 1];
     extents[at] = extent;
   }

@@ -5,6 +5,7 @@
 #include <cenote/functional.hpp>
 #include <cenote/plan.hpp>
 
+#include <algorithm>
 #include <cctype>
 
 namespace cenote::functional {
@@ -39,7 +40,7 @@ IndexKind saved_kind(const Tensor& input, const PoolSpec& spec) {
   if (spec.op == Op::adaptive_max_pool) {
     taps = static_cast<double>(input.numel());
   } else {
-    for (int i = 0; i < spec.dims; ++i)
+    for (int i = 0; i < std::min(spec.dims, 3); ++i)  // dims is not checked yet
       taps *= static_cast<double>(spec.kernel_size.values[spec.kernel_size.count == 1 ? 0 : i].value);
   }
   return taps < 4294967295.0 ? IndexKind::window : IndexKind::flat64;

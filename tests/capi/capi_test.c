@@ -7,12 +7,12 @@
 
 static int failures = 0;
 
-#define CHECK(condition)                                                     \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);        \
-      ++failures;                                                            \
-    }                                                                        \
+#define CHECK(condition)                                              \
+  do {                                                                \
+    if (!(condition)) {                                               \
+      fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ++failures;                                                     \
+    }                                                                 \
   } while (0)
 
 static void test_forward_and_backward(void) {
@@ -156,11 +156,33 @@ static void test_errors(void) {
 }
 
 /* The specification's structs, as another library would declare them. */
-typedef struct { int32_t device_type, device_id; } Dev;
-typedef struct { uint8_t code, bits; uint16_t lanes; } Type;
-typedef struct { void* data; Dev device; int32_t ndim; Type dtype; int64_t *shape, *strides; uint64_t byte_offset; } Plain;
-typedef struct Managed { Plain tensor; void* manager; void (*deleter)(struct Managed*); } Managed;
-typedef struct Versioned { uint32_t major, minor; void* manager; void (*deleter)(struct Versioned*); uint64_t flags; Plain tensor; } Versioned;
+typedef struct {
+  int32_t device_type, device_id;
+} Dev;
+typedef struct {
+  uint8_t code, bits;
+  uint16_t lanes;
+} Type;
+typedef struct {
+  void* data;
+  Dev device;
+  int32_t ndim;
+  Type dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} Plain;
+typedef struct Managed {
+  Plain tensor;
+  void* manager;
+  void (*deleter)(struct Managed*);
+} Managed;
+typedef struct Versioned {
+  uint32_t major, minor;
+  void* manager;
+  void (*deleter)(struct Versioned*);
+  uint64_t flags;
+  Plain tensor;
+} Versioned;
 
 static int released = 0;
 static void release(void* owner) { released += *(int*)owner; }
@@ -184,7 +206,8 @@ static void test_dlpack(void) {
   managed.tensor.dtype.lanes = 1;
   managed.tensor.shape = shape;
   CHECK(cenote_tensor_from_dlpack(&managed, 0, &tensor, &data) == CENOTE_OK);
-  CHECK(data == memory + 1 && tensor.dtype == CENOTE_F32 && tensor.rank == 3 && tensor.strides[0] == 12 && tensor.strides[2] == 1);
+  CHECK(data == memory + 1 && tensor.dtype == CENOTE_F32 && tensor.rank == 3 && tensor.strides[0] == 12 &&
+        tensor.strides[2] == 1);
   managed.tensor.dtype.lanes = 4;
   CHECK(cenote_tensor_from_dlpack(&managed, 0, &tensor, &data) == CENOTE_INVALID_ARGUMENT);
   managed.tensor.dtype.lanes = 1;

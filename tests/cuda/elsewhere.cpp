@@ -46,7 +46,9 @@ void Gpu::forget() {
   used_ = 0;
 }
 
-DeviceArray::DeviceArray(std::int64_t bytes) { require(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "allocating"); }
+DeviceArray::DeviceArray(std::int64_t bytes) {
+  require(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "allocating");
+}
 DeviceArray::~DeviceArray() { static_cast<void>(cudaFree(data_)); }
 
 }  // namespace cenote::testing

@@ -33,7 +33,8 @@ void expect_same(const Axis& axis) {
       }
     }
     ASSERT_EQ(static_cast<std::int64_t>(outputs.size()), expected.count);
-    for (std::int64_t m = 0; m < expected.count; ++m) ASSERT_EQ(outputs[static_cast<std::size_t>(m)], expected.first + m * expected.step);
+    for (std::int64_t m = 0; m < expected.count; ++m)
+      ASSERT_EQ(outputs[static_cast<std::size_t>(m)], expected.first + m * expected.step);
   }
 }
 
@@ -77,7 +78,8 @@ TEST(DeviceGeometry, FractionalStartsAreTheHosts) {
         for (double sample : {0.0, 0.1, 0.25, 0.3, 0.51171875, 0.9, 0.99999}) {
           ASSERT_TRUE(fractional_starts(axis, DType::f32, static_cast<float>(sample), starts.data()));
           for (std::int64_t o = 0; o < output; ++o) {
-            ASSERT_EQ(fractional_start(DeviceAxis<std::int32_t>(axis), static_cast<std::int32_t>(o), static_cast<float>(sample)),
+            ASSERT_EQ(fractional_start(DeviceAxis<std::int32_t>(axis), static_cast<std::int32_t>(o),
+                                       static_cast<float>(sample)),
                       starts[static_cast<std::size_t>(o)]);
           }
           ASSERT_TRUE(fractional_starts(axis, DType::f64, sample, starts.data()));
@@ -93,7 +95,8 @@ TEST(DeviceGeometry, FractionalStartsAreTheHosts) {
 TEST(DeviceGeometry, DivisionByMultiplicationIsExact) {
   for (std::int64_t d : {1L, 2L, 3L, 5L, 7L, 10L, 641L, 65535L, 65536L, 65537L, 1000003L, 2147483646L, 2147483647L}) {
     const Divisor<std::int32_t> by(d);
-    for (std::int64_t base : std::vector<std::int64_t>{0, d, 2 * d, 1000 * d, 2147483647 / d * d, 1 << 20, 2147483647}) {
+    for (std::int64_t base :
+         std::vector<std::int64_t>{0, d, 2 * d, 1000 * d, 2147483647 / d * d, 1 << 20, 2147483647}) {
       for (std::int64_t n = base - 2; n <= base + 2; ++n) {
         if (n < 0 || n > 2147483647) continue;
         ASSERT_EQ(by.quotient(static_cast<std::int32_t>(n)), n / d) << n << " / " << d;

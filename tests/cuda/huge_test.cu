@@ -26,7 +26,8 @@ struct Shape2d {
 };
 
 /// Counts outputs (and indices, where given) that are not the window's first maximum.
-__global__ void count_wrong_max(const std::uint8_t* output, const std::int64_t* indices, Shape2d s, unsigned long long* wrong) {
+__global__ void count_wrong_max(const std::uint8_t* output, const std::int64_t* indices, Shape2d s,
+                                unsigned long long* wrong) {
   const std::int64_t count = s.planes * s.out_h * s.out_w, step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t o = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; o < count; o += step) {
     const std::int64_t plane = o / (s.out_h * s.out_w), y = o / s.out_w % s.out_h, x = o % s.out_w;
@@ -81,27 +82,35 @@ class Huge : public ::testing::Test {
   void expect_max(const Shape& shape, const MaxPool<2>& options, const Shape2d& s) {
     const TensorDesc desc = TensorDesc::contiguous(DType::u8, shape, cuda);
     const Plan plan = Plan::make(desc, options);
-    DeviceArray input(desc.numel()), output(plan.output().numel()), indices(options.return_indices ? plan.indices().numel() * 8 : 1);
+    DeviceArray input(desc.numel()), output(plan.output().numel()),
+        indices(options.return_indices ? plan.indices().numel() * 8 : 1);
     fill<<<4096, 256>>>(input.as<std::uint8_t>(), desc.numel());
     require(cudaMemset(output.as(), 0, static_cast<std::size_t>(plan.output().numel())), "clearing");
-    const Status status = plan.run({.input = input.as(), .output = output.as(), .indices = options.return_indices ? indices.as() : nullptr});
+    const Status status = plan.run(
+        {.input = input.as(), .output = output.as(), .indices = options.return_indices ? indices.as() : nullptr});
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(count([&](unsigned long long* wrong) {
-      count_wrong_max<<<4096, 256>>>(output.as<std::uint8_t>(), options.return_indices ? indices.as<std::int64_t>() : nullptr, s, wrong);
-    }), 0U) << plan.explain();
+                count_wrong_max<<<4096, 256>>>(output.as<std::uint8_t>(),
+                                               options.return_indices ? indices.as<std::int64_t>() : nullptr, s, wrong);
+              }),
+              0U)
+        << plan.explain();
   }
 };
 
 TEST_F(Huge, OnePlane) {
-  expect_max({1, 1, 1, 2200000000}, {.kernel_size = {1, 2}, .return_indices = true}, {1, 1, 2200000000, 1, 2, 2, 0, 1, 1100000000});
+  expect_max({1, 1, 1, 2200000000}, {.kernel_size = {1, 2}, .return_indices = true},
+             {1, 1, 2200000000, 1, 2, 2, 0, 1, 1100000000});
 }
 
 TEST_F(Huge, AcrossTheBatch) {
-  expect_max({3, 1, 28000, 28000}, {.kernel_size = 3, .stride = 2, .padding = 1}, {3, 28000, 28000, 3, 3, 2, 1, 14000, 14000});
+  expect_max({3, 1, 28000, 28000}, {.kernel_size = 3, .stride = 2, .padding = 1},
+             {3, 28000, 28000, 3, 3, 2, 1, 14000, 14000});
 }
 
 TEST_F(Huge, TheOutput) {
-  expect_max({3, 1, 27200, 27200}, {.kernel_size = 3, .stride = 1, .padding = 1}, {3, 27200, 27200, 3, 3, 1, 1, 27200, 27200});
+  expect_max({3, 1, 27200, 27200}, {.kernel_size = 3, .stride = 1, .padding = 1},
+             {3, 27200, 27200, 3, 3, 1, 1, 27200, 27200});
 }
 
 TEST_F(Huge, BackwardOfOnePlane) {
@@ -113,9 +122,12 @@ TEST_F(Huge, BackwardOfOnePlane) {
   fill<<<4096, 256>>>(input.as<__half>(), width);
   ASSERT_TRUE(forward.run({.input = input.as(), .output = output.as(), .indices = indices.as()}).ok());
   fill<<<4096, 256>>>(output.as<__half>(), width / 2);
-  const Status status = backward.run({.saved_indices = indices.as(), .grad_output = output.as(), .grad_input = input.as()});
+  const Status status =
+      backward.run({.saved_indices = indices.as(), .grad_output = output.as(), .grad_input = input.as()});
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(count([&](unsigned long long* wrong) { count_wrong_gradients<<<4096, 256>>>(input.as<__half>(), width, wrong); }), 0U);
+  EXPECT_EQ(
+      count([&](unsigned long long* wrong) { count_wrong_gradients<<<4096, 256>>>(input.as<__half>(), width, wrong); }),
+      0U);
   EXPECT_TRUE(backward.check().ok());
 }
 

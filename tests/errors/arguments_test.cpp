@@ -1,5 +1,4 @@
-// Window arguments that no op accepts, each with the argument that the refusal must name and the words it must hold; and the
-// extreme ones that are accepted, with what they give.
+// Window arguments that no op accepts, each with the argument that the refusal must name and the words it must hold.
 #include "support.hpp"
 
 #include <cmath>
@@ -22,7 +21,7 @@ const std::vector<Op> kSliding(std::begin(kSlidingOps), std::end(kSlidingOps));
 const std::vector<Op> kAdaptive = {Op::adaptive_max_pool, Op::adaptive_avg_pool};
 const std::vector<Op> kFractional = {Op::fractional_max_pool};
 const std::vector<Op> kUnpool = {Op::max_unpool};
-const std::vector<Op> kKernels = {Op::max_pool, Op::min_pool, Op::avg_pool,           Op::sum_pool,
+const std::vector<Op> kKernels = {Op::max_pool, Op::min_pool,   Op::avg_pool,           Op::sum_pool,
                                   Op::lp_pool,  Op::max_unpool, Op::fractional_max_pool};
 const std::vector<Op> kStrides = {Op::max_pool, Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool, Op::max_unpool};
 const std::vector<int> k123 = {1, 2, 3}, k12 = {1, 2}, k23 = {2, 3};
@@ -60,11 +59,20 @@ const std::vector<Case> kRefused = {
     {"kernel 0", kKernels, k123, kernel(0), "kernel_size", {"greater than 0", "got 0"}},
     {"kernel -1", kKernels, k123, kernel(-1), "kernel_size", {"greater than 0", "got -1"}},
     {"kernel -2^31", kKernels, k123, kernel(-kInt32Max - 1), "kernel_size", {"greater than 0", "-2147483648"}},
-    {"kernel 2^31-1", {Op::max_pool, Op::min_pool, Op::sum_pool}, k123, kernel(kInt32Max), "input", {"2147483647", "does not fit"}},
+    {"kernel 2^31-1",
+     {Op::max_pool, Op::min_pool, Op::sum_pool},
+     k123,
+     kernel(kInt32Max),
+     "input",
+     {"2147483647", "does not fit"}},
     {"kernel 2^31-1", {Op::avg_pool, Op::lp_pool}, k12, kernel(kInt32Max), "input", {"2147483647", "does not fit"}},
     {"kernel 2^31-1", {Op::avg_pool, Op::lp_pool}, {3}, kernel(kInt32Max), "kernel_size", {"2147483647", "size 6"}},
     {"kernel 2^31-1", kFractional, k23, kernel(kInt32Max), "kernel_size", {"2147483647", "6"}},
-    {"kernel 2^63-1", {Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool}, k123, kernel(kInt64Max), "kernel_size",
+    {"kernel 2^63-1",
+     {Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool},
+     k123,
+     kernel(kInt64Max),
+     "kernel_size",
      {"32 bits", "9223372036854775807"}},
     {"kernel 2^63-1", {Op::max_pool}, k23, kernel(kInt64Max), "kernel_size", {"32 bits", "9223372036854775807"}},
     {"kernel 2^63-1", kFractional, k23, kernel(kInt64Max), "kernel_size", {"9223372036854775807", "6"}},
@@ -72,84 +80,258 @@ const std::vector<Case> kRefused = {
     {"kernel -2^63", kFractional, k23, kernel(kInt64Min), "kernel_size", {"-9223372036854775808"}},
     {"kernel 2^31", {Op::max_pool}, k23, kernel(kInt32Max + 1), "kernel_size", {"32 bits", "2147483648"}},
     {"kernel larger than the input", {Op::max_pool, Op::min_pool, Op::sum_pool}, k123, kernel(7), "input", {"7", "6"}},
-    {"kernel one entry too many", kKernels, k123, [](PoolSpec& s) { s.kernel_size = list_of(s.dims + 1, 2); }, "kernel_size", {"[2, 2"}},
-    {"kernel nine entries", kKernels, k123, [](PoolSpec& s) { s.kernel_size = list_of(9, 2); }, "kernel_size", {"[2, 2, 2, 2, 2, ...]"}},
-    {"kernel two entries of three", kKernels, {3}, [](PoolSpec& s) { s.kernel_size = {2, 2}; }, "kernel_size", {"list of 3", "[2, 2]"}},
+    {"kernel one entry too many",
+     kKernels,
+     k123,
+     [](PoolSpec& s) { s.kernel_size = list_of(s.dims + 1, 2); },
+     "kernel_size",
+     {"[2, 2"}},
+    {"kernel nine entries",
+     kKernels,
+     k123,
+     [](PoolSpec& s) { s.kernel_size = list_of(9, 2); },
+     "kernel_size",
+     {"[2, 2, 2, 2, 2, ...]"}},
+    {"kernel two entries of three",
+     kKernels,
+     {3},
+     [](PoolSpec& s) {
+       s.kernel_size = {2, 2};
+     },
+     "kernel_size",
+     {"list of 3", "[2, 2]"}},
     {"kernel empty", kKernels, k123, [](PoolSpec& s) { s.kernel_size = {}; }, "kernel_size", {"got []"}},
-    {"kernel list of one", {Op::lp_pool, Op::fractional_max_pool, Op::max_unpool}, k23, [](PoolSpec& s) { s.kernel_size = list_of(1, 2); },
-     "kernel_size", {"[2]"}},
-    {"kernel list in lp_pool1d", {Op::lp_pool}, {1}, [](PoolSpec& s) { s.kernel_size = list_of(1, 2); }, "kernel_size", {"[2]"}},
+    {"kernel list of one",
+     {Op::lp_pool, Op::fractional_max_pool, Op::max_unpool},
+     k23,
+     [](PoolSpec& s) { s.kernel_size = list_of(1, 2); },
+     "kernel_size",
+     {"[2]"}},
+    {"kernel list in lp_pool1d",
+     {Op::lp_pool},
+     {1},
+     [](PoolSpec& s) { s.kernel_size = list_of(1, 2); },
+     "kernel_size",
+     {"[2]"}},
     {"kernel keep", kKernels, k123, [](PoolSpec& s) { s.kernel_size = keep; }, "kernel_size", {"keep"}},
-    {"kernel 0 on the last axis", kKernels, {3}, [](PoolSpec& s) { s.kernel_size = {2, 2, 0}; }, "kernel_size", {"got 0"}},
+    {"kernel 0 on the last axis",
+     kKernels,
+     {3},
+     [](PoolSpec& s) {
+       s.kernel_size = {2, 2, 0};
+     },
+     "kernel_size",
+     {"got 0"}},
 
     {"stride 0", kStrides, k123, stride(0), "stride", {"greater than 0", "got 0"}},
     {"stride -1", kStrides, k123, stride(-1), "stride", {"greater than 0", "got -1"}},
-    {"stride 2^31", {Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool}, k123, stride(kInt32Max + 1), "stride", {"32 bits", "2147483648"}},
-    {"stride 2^63-1", {Op::max_pool, Op::avg_pool}, k23, stride(kInt64Max), "stride", {"32 bits", "9223372036854775807"}},
+    {"stride 2^31",
+     {Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool},
+     k123,
+     stride(kInt32Max + 1),
+     "stride",
+     {"32 bits", "2147483648"}},
+    {"stride 2^63-1",
+     {Op::max_pool, Op::avg_pool},
+     k23,
+     stride(kInt64Max),
+     "stride",
+     {"32 bits", "9223372036854775807"}},
     {"stride 2^63-1", kUnpool, k123, stride(kInt64Max), "stride", {"9223372036854775807", "63 bits"}},
     {"stride -2^63", kUnpool, k123, stride(kInt64Min), "stride", {"-9223372036854775808"}},
-    {"stride one entry too many", kStrides, k123, [](PoolSpec& s) { s.stride = list_of(s.dims + 1, 2); }, "stride", {"[2, 2"}},
-    {"stride 0 on one axis", kStrides, k23, [](PoolSpec& s) { s.stride = list_of(s.dims, 1), s.stride.values[1] = 0; }, "stride", {"got 0"}},
+    {"stride one entry too many",
+     kStrides,
+     k123,
+     [](PoolSpec& s) { s.stride = list_of(s.dims + 1, 2); },
+     "stride",
+     {"[2, 2"}},
+    {"stride 0 on one axis",
+     kStrides,
+     k23,
+     [](PoolSpec& s) { s.stride = list_of(s.dims, 1), s.stride.values[1] = 0; },
+     "stride",
+     {"got 0"}},
 
     {"dilation 0", kStrides, k123, dilation(0), "dilation", {"greater than 0", "got 0"}},
     {"dilation -1", kStrides, k123, dilation(-1), "dilation", {"greater than 0", "got -1"}},
-    {"dilation 2^31-1", {Op::max_pool, Op::min_pool, Op::sum_pool, Op::avg_pool, Op::lp_pool}, k123, dilation(kInt32Max), "input",
+    {"dilation 2^31-1",
+     {Op::max_pool, Op::min_pool, Op::sum_pool, Op::avg_pool, Op::lp_pool},
+     k123,
+     dilation(kInt32Max),
+     "input",
      {"dilation 2147483647", "does not fit"}},
-    {"dilation 1879048192", {Op::max_pool, Op::min_pool, Op::sum_pool, Op::avg_pool, Op::lp_pool}, k123, dilation(1879048192), "input",
+    {"dilation 1879048192",
+     {Op::max_pool, Op::min_pool, Op::sum_pool, Op::avg_pool, Op::lp_pool},
+     k123,
+     dilation(1879048192),
+     "input",
      {"dilation 1879048192", "does not fit"}},
-    {"dilation 2^31", {Op::max_pool, Op::avg_pool}, k23, dilation(kInt32Max + 1), "dilation", {"32 bits", "2147483648"}},
-    {"dilation 2^63-1", kUnpool, k123, [](PoolSpec& s) { s.kernel_size = 3, s.dilation = kInt64Max; }, "dilation",
+    {"dilation 2^31",
+     {Op::max_pool, Op::avg_pool},
+     k23,
+     dilation(kInt32Max + 1),
+     "dilation",
+     {"32 bits", "2147483648"}},
+    {"dilation 2^63-1",
+     kUnpool,
+     k123,
+     [](PoolSpec& s) { s.kernel_size = 3, s.dilation = kInt64Max; },
+     "dilation",
      {"9223372036854775807", "63 bits"}},
-    {"dilation one entry too many", kStrides, k123, [](PoolSpec& s) { s.dilation = list_of(s.dims + 1, 1); }, "dilation", {"[1, 1"}},
+    {"dilation one entry too many",
+     kStrides,
+     k123,
+     [](PoolSpec& s) { s.dilation = list_of(s.dims + 1, 1); },
+     "dilation",
+     {"[1, 1"}},
 
     {"padding -1", kStrides, k123, padding(-1), "padding", {"negative", "got -1"}},
-    {"padding more than half the kernel", kSliding, k123, padding(2), "padding", {"half of kernel_size", "padding 2", "kernel_size 2"}},
-    {"padding that only dilation would allow", kSliding, k123, [](PoolSpec& s) { s.dilation = 3, s.padding = 2; }, "padding",
+    {"padding more than half the kernel",
+     kSliding,
+     k123,
+     padding(2),
+     "padding",
+     {"half of kernel_size", "padding 2", "kernel_size 2"}},
+    {"padding that only dilation would allow",
+     kSliding,
+     k123,
+     [](PoolSpec& s) { s.dilation = 3, s.padding = 2; },
+     "padding",
      {"half of kernel_size", "padding 2"}},
     {"padding more than the input", kSliding, k123, padding(7), "padding", {"half of kernel_size", "padding 7"}},
     {"padding 2^31-1", kSliding, k123, padding(kInt32Max), "padding", {"2147483647"}},
-    {"padding 2^63-1", {Op::max_pool, Op::avg_pool}, k23, padding(kInt64Max), "padding", {"32 bits", "9223372036854775807"}},
+    {"padding 2^63-1",
+     {Op::max_pool, Op::avg_pool},
+     k23,
+     padding(kInt64Max),
+     "padding",
+     {"32 bits", "9223372036854775807"}},
     {"padding 2^63-1", kUnpool, k123, padding(kInt64Max), "padding", {"9223372036854775807", "63 bits"}},
     {"padding -2^63", kUnpool, k123, padding(kInt64Min), "padding", {"-9223372036854775808"}},
-    {"padding one entry too many", kStrides, k123, [](PoolSpec& s) { s.padding = list_of(s.dims + 1, 0); }, "padding", {"[0, 0"}},
-    {"begin as long as the window", kSliding, k123, asymmetric(2, 0), "padding", {"less than the window's extent 2", "begin 2"}},
-    {"end as long as the window", kSliding, k123, asymmetric(0, 2), "padding", {"less than the window's extent 2", "end 2"}},
+    {"padding one entry too many",
+     kStrides,
+     k123,
+     [](PoolSpec& s) { s.padding = list_of(s.dims + 1, 0); },
+     "padding",
+     {"[0, 0"}},
+    {"begin as long as the window",
+     kSliding,
+     k123,
+     asymmetric(2, 0),
+     "padding",
+     {"less than the window's extent 2", "begin 2"}},
+    {"end as long as the window",
+     kSliding,
+     k123,
+     asymmetric(0, 2),
+     "padding",
+     {"less than the window's extent 2", "end 2"}},
     {"begin negative", kSliding, k123, asymmetric(-1, 1), "padding", {"got -1"}},
     {"end negative", kSliding, k123, asymmetric(1, -1), "padding", {"got -1"}},
-    {"end one entry too many", kSliding, k12,
-     [](PoolSpec& s) { s.padding = PaddingList(list_of(s.dims, 0), list_of(s.dims + 1, 0)); }, "padding", {"[0, 0"}},
+    {"end one entry too many",
+     kSliding,
+     k12,
+     [](PoolSpec& s) { s.padding = PaddingList(list_of(s.dims, 0), list_of(s.dims + 1, 0)); },
+     "padding",
+     {"[0, 0"}},
 
-    {"kernel larger than a 3d input in ceil mode", {Op::avg_pool, Op::lp_pool}, {3},
-     [](PoolSpec& s) { s.kernel_size = 7, s.ceil_mode = true; }, "kernel_size", {"7", "6"}},
-    {"kernel that padding would make fit in 3d", {Op::avg_pool}, {3}, [](PoolSpec& s) { s.kernel_size = 7, s.padding = 3; }, "kernel_size",
+    {"kernel larger than a 3d input in ceil mode",
+     {Op::avg_pool, Op::lp_pool},
+     {3},
+     [](PoolSpec& s) { s.kernel_size = 7, s.ceil_mode = true; },
+     "kernel_size",
      {"7", "6"}},
-    {"divisor 0", {Op::avg_pool}, k123, [](PoolSpec& s) { s.divisor_override = 0; }, "divisor_override", {"must not be 0"}},
+    {"kernel that padding would make fit in 3d",
+     {Op::avg_pool},
+     {3},
+     [](PoolSpec& s) { s.kernel_size = 7, s.padding = 3; },
+     "kernel_size",
+     {"7", "6"}},
+    {"divisor 0",
+     {Op::avg_pool},
+     k123,
+     [](PoolSpec& s) { s.divisor_override = 0; },
+     "divisor_override",
+     {"must not be 0"}},
     {"norm 0", {Op::lp_pool}, k123, norm(0), "norm_type", {"other than 0", "got 0"}},
     {"norm -0", {Op::lp_pool}, k123, norm(-0.0), "norm_type", {"other than 0", "0"}},
     {"norm NaN", {Op::lp_pool}, k123, norm(std::nan("")), "norm_type", {"nan"}},
 
-    {"output -1", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k123, output(-1), "output_size", {"negative", "got -1"}},
-    {"output -2^63", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k123, output(kInt64Min), "output_size",
+    {"output -1",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k123,
+     output(-1),
+     "output_size",
+     {"negative", "got -1"}},
+    {"output -2^63",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k123,
+     output(kInt64Min),
+     "output_size",
      {"negative", "-9223372036854775808"}},
-    {"output near 2^63", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k123, output(9132760301568586890),
-     "output_size", {"9132760301568586890"}},
-    {"output near 2^62", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k123, output(4634247419717959497),
-     "output_size", {"4634247419717959497"}},
+    {"output near 2^63",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k123,
+     output(9132760301568586890),
+     "output_size",
+     {"9132760301568586890"}},
+    {"output near 2^62",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k123,
+     output(4634247419717959497),
+     "output_size",
+     {"4634247419717959497"}},
     {"outputs that overflow together", kAdaptive, k23, output(std::int64_t{1} << 40), "output_size", {"63 bits"}},
-    {"output empty", {Op::adaptive_max_pool, Op::adaptive_avg_pool}, k123, [](PoolSpec& s) { s.output_size = {}; }, "output_size", {"[]"}},
-    {"output one entry too many", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k123,
-     [](PoolSpec& s) { s.output_size = list_of(s.dims + 1, 2); }, "output_size", {"[2, 2"}},
-    {"output list of one", {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool}, k23,
-     [](PoolSpec& s) { s.output_size = list_of(1, 2); }, "output_size", {"[2]"}},
+    {"output empty",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool},
+     k123,
+     [](PoolSpec& s) { s.output_size = {}; },
+     "output_size",
+     {"[]"}},
+    {"output one entry too many",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k123,
+     [](PoolSpec& s) { s.output_size = list_of(s.dims + 1, 2); },
+     "output_size",
+     {"[2, 2"}},
+    {"output list of one",
+     {Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool},
+     k23,
+     [](PoolSpec& s) { s.output_size = list_of(1, 2); },
+     "output_size",
+     {"[2]"}},
     {"output keep for all axes", kAdaptive, k123, [](PoolSpec& s) { s.output_size = keep; }, "output_size", {"keep"}},
     {"output keep in 1d", kAdaptive, {1}, [](PoolSpec& s) { s.output_size = {keep}; }, "output_size", {"keep"}},
-    {"output keep", {Op::fractional_max_pool, Op::max_unpool}, k23, [](PoolSpec& s) { s.output_size = DimList(std::vector<Dim>(s.dims, keep)); },
-     "output_size", {"keep"}},
+    {"output keep",
+     {Op::fractional_max_pool, Op::max_unpool},
+     k23,
+     [](PoolSpec& s) { s.output_size = DimList(std::vector<Dim>(s.dims, keep)); },
+     "output_size",
+     {"keep"}},
 
-    {"output larger than the windows allow", kFractional, {2}, output(6), "output_size", {"output_size 6", "kernel_size 2", "6"}},
-    {"output larger than 3d's windows allow", kFractional, {3}, output(5), "output_size", {"output_size 5", "kernel_size 2", "6"}},
-    {"neither output nor ratio", kFractional, k23, [](PoolSpec& s) { s.output_size = {}; }, "output_size", {"output_ratio"}},
-    {"a ratio for one axis only", kFractional, k23, [](PoolSpec& s) { s.output_size = {}, s.output_ratio[0] = 0.5; }, "output_size",
+    {"output larger than the windows allow",
+     kFractional,
+     {2},
+     output(6),
+     "output_size",
+     {"output_size 6", "kernel_size 2", "6"}},
+    {"output larger than 3d's windows allow",
+     kFractional,
+     {3},
+     output(5),
+     "output_size",
+     {"output_size 5", "kernel_size 2", "6"}},
+    {"neither output nor ratio",
+     kFractional,
+     k23,
+     [](PoolSpec& s) { s.output_size = {}; },
+     "output_size",
+     {"output_ratio"}},
+    {"a ratio for one axis only",
+     kFractional,
+     k23,
+     [](PoolSpec& s) { s.output_size = {}, s.output_ratio[0] = 0.5; },
+     "output_size",
      {"output_ratio"}},
     {"ratio NaN", kFractional, k23, ratio(std::nan("")), "output_ratio", {"nan"}},
     {"ratio infinite", kFractional, k23, ratio(HUGE_VAL), "output_ratio", {"inf"}},
@@ -162,8 +344,17 @@ const std::vector<Case> kRefused = {
     {"unpooled size 0", kUnpool, k123, output(0), "output_size", {"0", "between 10 and 14"}},
     {"unpooled size -1", kUnpool, k123, output(-1), "output_size", {"-1", "between 10 and 14"}},
     {"unpooled size near 2^63", kUnpool, k123, output(9132760301568586890), "output_size", {"9132760301568586890"}},
-    {"unpooled size one entry too many", kUnpool, k123, [](PoolSpec& s) { s.output_size = list_of(s.dims + 1, 12); }, "output_size", {"[12, 12"}},
-    {"unpooled size three entries too many", kUnpool, k123, [](PoolSpec& s) { s.output_size = list_of(s.dims + 3, 12); }, "output_size",
+    {"unpooled size one entry too many",
+     kUnpool,
+     k123,
+     [](PoolSpec& s) { s.output_size = list_of(s.dims + 1, 12); },
+     "output_size",
+     {"[12, 12"}},
+    {"unpooled size three entries too many",
+     kUnpool,
+     k123,
+     [](PoolSpec& s) { s.output_size = list_of(s.dims + 3, 12); },
+     "output_size",
      {"[12, 12"}},
     {"unpooled size inferred as negative", kUnpool, k123, padding(7), "output_size", {"-2"}},
 };
@@ -240,143 +431,6 @@ TEST(Arguments, OneElementListsStandForEveryAxisOfMaxAndAverage) {
       for (int i = 0; i < dims; ++i) EXPECT_EQ(shape[2 + i], 4);
     }
   }
-}
-
-// --- max_pool1d without indices: PyTorch's one path with 64-bit arguments -------------------------------------------------
-
-struct Wide {
-  const char* name;
-  MaxPool<1> options;
-  const char* argument;
-  std::vector<std::string> words;
-};
-
-TEST(Arguments, OfMaxPool1dAre64BitAndDoNotOverflow) {
-  const std::int64_t large = std::int64_t{1} << 40;
-  const Wide cases[] = {
-      {"kernel", {.kernel_size = kInt64Max}, "input", {"9223372036854775807"}},
-      {"kernel in ceil mode", {.kernel_size = kInt64Max, .ceil_mode = true}, "kernel_size", {"9223372036854775807", "63 bits"}},
-      {"kernel * dilation", {.kernel_size = large, .stride = 1, .dilation = large}, "dilation", {"1099511627776", "63 bits"}},
-      {"dilation", {.kernel_size = 3, .stride = 1, .dilation = kInt64Max}, "dilation", {"9223372036854775807", "63 bits"}},
-      {"padding", {.kernel_size = kInt64Max, .stride = 1, .padding = kInt64Max / 2}, "padding", {"4611686018427387903"}},
-      {"padding of a short kernel", {.kernel_size = 2, .padding = kInt64Max}, "padding", {"9223372036854775807", "half"}},
-      {"smallest padding", {.kernel_size = 2, .padding = kInt64Min}, "padding", {"-9223372036854775808"}},
-      {"smallest kernel", {.kernel_size = kInt64Min}, "kernel_size", {"-9223372036854775808"}},
-      {"smallest stride", {.kernel_size = 2, .stride = kInt64Min}, "stride", {"-9223372036854775808"}},
-      {"smallest dilation", {.kernel_size = 2, .dilation = kInt64Min}, "dilation", {"-9223372036854775808"}},
-  };
-  for (const Wide& one : cases) {
-    SCOPED_TRACE(one.name);
-    expect_refusal(refusal_of([&] { Plan::make(valid_input(1), one.options); }), one.argument, one.words);
-    PoolSpec with_indices = to_spec(one.options);
-    with_indices.return_indices = true;
-    EXPECT_EQ(refusal_of([&] { Plan::make(Pass::forward, valid_input(1), with_indices); }).code, ErrorCode::invalid_argument);
-  }
-}
-
-// --- extremes that are accepted -------------------------------------------------------------------------------------------
-
-struct Accepted {
-  const char* name;
-  PoolSpec spec;
-  Shape input;  // elements 1, 2, 3, ...
-  std::vector<double> expected;
-};
-
-TEST(Arguments, ExtremesWithAMeaningGiveTheRightAnswer) {
-  constexpr Op kMax = Op::max_pool, kAvg = Op::avg_pool;
-  const std::int64_t wide = std::int64_t{1} << 62;
-  const Accepted cases[] = {
-      {"kernel 2^31-1 in ceil mode", {.op = kMax, .dims = 1, .kernel_size = kInt32Max, .ceil_mode = true}, {1, 5}, {5}},
-      {"kernel 2^31-1 in ceil mode", {.op = kMax, .dims = 2, .kernel_size = kInt32Max, .ceil_mode = true}, {1, 2, 3}, {6}},
-      {"kernel 2^31-1 in ceil mode", {.op = kMax, .dims = 3, .kernel_size = kInt32Max, .ceil_mode = true}, {1, 3, 2, 2}, {12}},
-      {"kernel 2^31-1 in ceil mode", {.op = Op::sum_pool, .dims = 3, .kernel_size = kInt32Max, .ceil_mode = true}, {1, 3, 2, 2}, {78}},
-      {"kernel 2^31-1 in ceil mode", {.op = kAvg, .dims = 2, .kernel_size = kInt32Max, .ceil_mode = true}, {1, 2, 3}, {3.5}},
-      {"kernel 2^62 of max_pool1d in ceil mode", {.op = kMax, .dims = 1, .kernel_size = wide, .ceil_mode = true}, {1, 5}, {5}},
-      {"stride 2^31-1", {.op = kMax, .dims = 2, .kernel_size = 2, .stride = kInt32Max}, {1, 3, 3}, {5}},
-      {"stride 2^31-1 in ceil mode", {.op = kMax, .dims = 2, .kernel_size = 2, .stride = kInt32Max, .ceil_mode = true}, {1, 3, 3}, {5}},
-      {"stride 2^31-1", {.op = kAvg, .dims = 1, .kernel_size = 2, .stride = kInt32Max}, {1, 3}, {1.5}},
-      {"stride 2^63-1 of max_pool1d", {.op = kMax, .dims = 1, .kernel_size = 2, .stride = kInt64Max}, {1, 3}, {2}},
-      {"dilation 2^31-1 of one tap", {.op = kMax, .dims = 1, .kernel_size = 1, .stride = 2, .dilation = kInt32Max}, {1, 5}, {1, 3, 5}},
-      {"dilation 2^31-1 of one tap", {.op = kMax, .dims = 3, .kernel_size = 1, .stride = 2, .dilation = kInt32Max}, {1, 1, 2, 3}, {1, 3}},
-      {"dilation 2^31-1 of one tap", {.op = kAvg, .dims = 2, .kernel_size = 1, .stride = 1, .dilation = kInt32Max}, {1, 1, 3}, {1, 2, 3}},
-      {"dilation 2^63-1 of one tap", {.op = kMax, .dims = 1, .kernel_size = 1, .stride = 2, .dilation = kInt64Max}, {1, 5}, {1, 3, 5}},
-      {"dilation 1879048192 into overhang",
-       {.op = kMax, .dims = 1, .kernel_size = 2, .stride = 1879048192, .dilation = 1879048192, .ceil_mode = true}, {1, 5}, {5 - 4}},
-      {"padding more than the input", {.op = kMax, .dims = 1, .kernel_size = 20, .stride = 1, .padding = 10}, {1, 3}, {3, 3, 3, 3}},
-      {"padding more than the input", {.op = kAvg, .dims = 1, .kernel_size = 20, .stride = 3, .padding = 10}, {1, 3}, {0.3, 0.3}},
-      {"padding 2^30-1", {.op = kMax, .dims = 1, .kernel_size = kInt32Max, .stride = 1, .padding = kInt32Max / 2}, {1, 3}, {3, 3, 3}},
-      {"asymmetric padding next to the window's extent",
-       {.op = kMax, .dims = 1, .kernel_size = 3, .stride = 1, .padding = PaddingList(DimList(2), DimList(0))}, {1, 3}, {1, 2, 3}},
-      {"divisor -2", {.op = kAvg, .dims = 1, .kernel_size = 2, .divisor_override = -2}, {1, 4}, {-1.5, -3.5}},
-      {"divisor -2^63", {.op = kAvg, .dims = 1, .kernel_size = 1, .divisor_override = kInt64Min}, {1, 2}, {-0x1p-63, -0x1p-62}},
-      {"divisor 2^63-1", {.op = kAvg, .dims = 1, .kernel_size = 1, .divisor_override = kInt64Max}, {1, 2}, {0x1p-63, 0x1p-62}},
-      {"more outputs than inputs", {.op = Op::adaptive_max_pool, .dims = 1, .output_size = 5}, {1, 3}, {1, 2, 2, 3, 3}},
-      {"output 0", {.op = Op::adaptive_avg_pool, .dims = 2, .output_size = {0, 2}}, {1, 3, 3}, {}},
-      {"output 0", {.op = Op::adaptive_max_pool, .dims = 1, .output_size = 0}, {1, 3}, {}},
-      {"output keep", {.op = Op::adaptive_max_pool, .dims = 2, .output_size = {1, keep}}, {1, 2, 2}, {3, 4}},
-      {"fractional output 0", {.op = Op::fractional_max_pool, .dims = 2, .kernel_size = 2, .output_size = 0}, {1, 3, 3}, {}},
-      {"norm infinite", {.op = Op::lp_pool, .dims = 1, .kernel_size = 2, .norm_type = HUGE_VAL}, {1, 4}, {2, 4}},
-      {"norm -infinite", {.op = Op::lp_pool, .dims = 1, .kernel_size = 2, .norm_type = -HUGE_VAL}, {1, 4}, {1, 3}},
-      {"norm -1", {.op = Op::lp_pool, .dims = 1, .kernel_size = 1, .norm_type = -1}, {1, 4}, {1, 2, 3, 4}},
-  };
-  for (const Accepted& one : cases) {
-    SCOPED_TRACE(std::string(name_of(one.spec.op)) + ", " + one.name);
-    const Plan plan = Plan::make(Pass::forward, TensorDesc::contiguous(DType::f64, one.input), one.spec);
-    Buffers run(plan);
-    for (std::int64_t i = 0; i < run.input.count(); ++i) run.input.set(i, static_cast<double>(i + 1));
-    const Status status = run.run();
-    ASSERT_TRUE(status.ok()) << status.message();
-    ASSERT_EQ(run.output.values().size(), one.expected.size());
-    for (std::size_t i = 0; i < one.expected.size(); ++i) EXPECT_DOUBLE_EQ(run.output.values()[i], one.expected[i]) << i;
-    EXPECT_TRUE(run.guards_intact());
-  }
-}
-
-/// An extreme window's indices find their way back: no product of taps may overflow on the way.
-TEST(Arguments, ExtremeWindowsHaveAGradient) {
-  const PoolSpec specs[] = {
-      {.op = Op::max_pool, .dims = 1, .kernel_size = kInt32Max, .ceil_mode = true},
-      {.op = Op::max_pool, .dims = 2, .kernel_size = kInt32Max, .ceil_mode = true},
-      {.op = Op::max_pool, .dims = 3, .kernel_size = kInt32Max, .ceil_mode = true},
-      {.op = Op::max_pool, .dims = 3, .kernel_size = 1, .stride = 6, .dilation = kInt32Max},
-      {.op = Op::max_pool, .dims = 2, .kernel_size = 2, .stride = kInt32Max},
-      {.op = Op::avg_pool, .dims = 2, .kernel_size = kInt32Max, .ceil_mode = true},
-      {.op = Op::sum_pool, .dims = 3, .kernel_size = kInt32Max, .ceil_mode = true},
-      {.op = Op::avg_pool, .dims = 3, .kernel_size = 1, .stride = 6, .dilation = kInt32Max},
-      {.op = Op::sum_pool, .dims = 1, .kernel_size = 2, .stride = kInt32Max, .dilation = 5},
-  };
-  for (const PoolSpec& spec : specs) {
-    SCOPED_TRACE(label(spec.op, spec.dims, Pass::backward));
-    const Plan plan = Plan::make(Pass::backward, valid_input(spec.dims), spec);
-    Buffers run(plan);
-    run.grad_output.fill(1);
-    const Status status = run.run();
-    ASSERT_TRUE(status.ok()) << status.message();
-    double sum = 0;
-    for (const double value : run.grad_input.values()) sum += value;
-    const double planes = 6, plane = static_cast<double>(run.grad_input.count()) / planes;
-    const bool sums = spec.op == Op::sum_pool;
-    EXPECT_NEAR(sum, sums ? planes * (spec.dims == 3 ? plane : 2) : planes, 1e-3);  // one window a plane
-    EXPECT_TRUE(run.guards_intact());
-  }
-}
-
-TEST(Arguments, IndexKindsThatCannotHoldTheIndexAreRefused) {
-  PoolSpec spec{.op = Op::max_pool, .dims = 2, .kernel_size = 2, .return_indices = true, .index_kind = IndexKind::flat32};
-  expect_refusal(refusal_of([&] { Plan::make(Pass::forward, TensorDesc::contiguous(DType::i8, {1, 1, 65536, 65536}), spec); }),
-                 "index_kind", {"flat32", "4294967296"});
-  spec = {.op = Op::max_pool, .dims = 2, .kernel_size = {kInt32Max, 3}, .ceil_mode = true, .return_indices = true,
-          .index_kind = IndexKind::window};
-  expect_refusal(refusal_of([&] { Plan::make(Pass::forward, valid_input(2), spec); }), "index_kind", {"window", "6442450941"});
-  spec.kernel_size = kInt32Max;
-  spec.dims = 3;
-  expect_refusal(refusal_of([&] { Plan::make(Pass::forward, valid_input(3), spec); }), "index_kind", {"window"});
-}
-
-TEST(Arguments, UnknownTargetsAreRefused) {
-  expect_refusal(refusal_of([&] { Plan::make(Pass::forward, valid_input(2), valid_spec(Op::max_pool, 2), {.target = "Z80"}); }), "target",
-                 {"Z80"});
 }
 
 }  // namespace

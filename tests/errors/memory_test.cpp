@@ -45,21 +45,28 @@ std::vector<Pointer> pointers_of(const Plan& plan, const RunArgs& args) {
   std::vector<Pointer> pointers;
   const bool forward = plan.pass() == Pass::forward, reads = reads_indices(plan.spec().op, plan.pass());
   const std::size_t element = size_of(plan.input().dtype);
-  if (forward || plan.spec().op == Op::lp_pool) pointers.push_back({"input", args.input, [](RunArgs& a, const void* p) { a.input = p; }, element});
+  if (forward || plan.spec().op == Op::lp_pool)
+    pointers.push_back({"input", args.input, [](RunArgs& a, const void* p) { a.input = p; }, element});
   if (plan.indices().rank() != 0 && reads) {
-    pointers.push_back({"saved_indices", args.saved_indices, [](RunArgs& a, const void* p) { a.saved_indices = p; }, size_of(plan.indices().dtype)});
+    pointers.push_back({"saved_indices", args.saved_indices, [](RunArgs& a, const void* p) { a.saved_indices = p; },
+                        size_of(plan.indices().dtype)});
   }
   if (plan.indices().rank() != 0 && !reads) {
-    pointers.push_back({"indices", args.indices, [](RunArgs& a, const void* p) { a.indices = const_cast<void*>(p); }, size_of(plan.indices().dtype)});
+    pointers.push_back({"indices", args.indices, [](RunArgs& a, const void* p) { a.indices = const_cast<void*>(p); },
+                        size_of(plan.indices().dtype)});
   }
   if (plan.random_samples().rank() != 0) {
-    pointers.push_back({"random_samples", args.random_samples, [](RunArgs& a, const void* p) { a.random_samples = p; }, element});
+    pointers.push_back(
+        {"random_samples", args.random_samples, [](RunArgs& a, const void* p) { a.random_samples = p; }, element});
   }
   if (forward) {
-    pointers.push_back({"output", args.output, [](RunArgs& a, const void* p) { a.output = const_cast<void*>(p); }, element});
+    pointers.push_back(
+        {"output", args.output, [](RunArgs& a, const void* p) { a.output = const_cast<void*>(p); }, element});
   } else {
-    pointers.push_back({"grad_output", args.grad_output, [](RunArgs& a, const void* p) { a.grad_output = p; }, element});
-    pointers.push_back({"grad_input", args.grad_input, [](RunArgs& a, const void* p) { a.grad_input = const_cast<void*>(p); }, element});
+    pointers.push_back(
+        {"grad_output", args.grad_output, [](RunArgs& a, const void* p) { a.grad_output = p; }, element});
+    pointers.push_back({"grad_input", args.grad_input,
+                        [](RunArgs& a, const void* p) { a.grad_input = const_cast<void*>(p); }, element});
   }
   return pointers;
 }
@@ -87,7 +94,8 @@ TEST(Memory, MisalignedPointersAreRefused) {
         SCOPED_TRACE(label(call.op, call.dims, call.pass) + ", " + pointer.argument);
         RunArgs args = run.args();
         pointer.set(args, static_cast<const char*>(pointer.value) + by);
-        expect_refusal(refusal_of(plan.run(args)), pointer.argument, {"aligned", std::to_string(pointer.element) + " bytes"});
+        expect_refusal(refusal_of(plan.run(args)), pointer.argument,
+                       {"aligned", std::to_string(pointer.element) + " bytes"});
         EXPECT_TRUE(run.results_untouched());
       }
     }
@@ -101,10 +109,10 @@ TEST(Memory, ResultsThatOverlapAnythingAreRefused) {
     Buffers run(plan);
     const std::vector<Pointer> pointers = pointers_of(plan, run.args());
     const auto bytes = [&](const std::string& name) {
-      return name == "input"         ? run.input.size()
-             : name == "output"      ? run.output.size()
-             : name == "grad_output" ? run.grad_output.size()
-             : name == "grad_input"  ? run.grad_input.size()
+      return name == "input"            ? run.input.size()
+             : name == "output"         ? run.output.size()
+             : name == "grad_output"    ? run.grad_output.size()
+             : name == "grad_input"     ? run.grad_input.size()
              : name == "random_samples" ? run.samples.size()
                                         : run.indices.size();
     };
@@ -128,7 +136,8 @@ TEST(Memory, ResultsThatOverlapAnythingAreRefused) {
                             {"its first element", middle - (size - 1) / coarse * coarse, true},
                             {"right behind it", middle + (other_size + coarse - 1) / coarse * coarse, false}};
         for (const auto& place : places) {
-          SCOPED_TRACE(label(call.op, call.dims, call.pass) + ": " + name + " over " + other.argument + ", " + place.how);
+          SCOPED_TRACE(label(call.op, call.dims, call.pass) + ": " + name + " over " + other.argument + ", " +
+                       place.how);
           RunArgs args = run.args();
           other.set(args, middle);
           result.set(args, place.at);
@@ -202,7 +211,9 @@ TEST(Strides, OfInputsAndResultsMayBeAnything) {
     for (const auto layout : {reversed, gapped, mixed, transposed}) {
       for (const std::string& target : cpu_targets()) {
         SCOPED_TRACE(label(call.op, call.dims, call.pass) + " of " + name_of(call.dtype) + " on " + target);
-        const auto laid_out = [&](const TensorDesc& desc) { return TensorDesc{desc.dtype, desc.shape, layout(desc.shape)}; };
+        const auto laid_out = [&](const TensorDesc& desc) {
+          return TensorDesc{desc.dtype, desc.shape, layout(desc.shape)};
+        };
         PlanOptions options;
         options.target = target;
         options.output = laid_out(dense.output());
@@ -217,7 +228,8 @@ TEST(Strides, OfInputsAndResultsMayBeAnything) {
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_TRUE(run.guards_intact());
         const bool forward = call.pass == Pass::forward;
-        EXPECT_EQ((forward ? run.output : run.grad_input).values(), (forward ? expected.output : expected.grad_input).values());
+        EXPECT_EQ((forward ? run.output : run.grad_input).values(),
+                  (forward ? expected.output : expected.grad_input).values());
         if (dense.indices().rank() != 0) {
           EXPECT_EQ(run.indices.values(), expected.indices.values());
         }
@@ -247,14 +259,16 @@ TEST(Strides, OfZeroBroadcastInputsAndGradients) {
       if (call.pass == Pass::backward) options.grad_output = broadcast(dense.grad_output());
       if (call.pass == Pass::backward) options.grad_input = dense.grad_input();
       const bool reads_input = call.pass == Pass::forward || call.op == Op::lp_pool;
-      const Plan plan = Plan::make(call.pass, reads_input ? broadcast(dense.input()) : dense.input(), dense.spec(), options);
+      const Plan plan =
+          Plan::make(call.pass, reads_input ? broadcast(dense.input()) : dense.input(), dense.spec(), options);
       Buffers run(plan);
       if (reads_input) run.input.fill(3);
       if (call.pass == Pass::backward) run.grad_output.fill(2);
       const Status status = run.run();
       ASSERT_TRUE(status.ok()) << status.message();
       const bool forward = call.pass == Pass::forward;
-      EXPECT_EQ((forward ? run.output : run.grad_input).values(), (forward ? expected.output : expected.grad_input).values());
+      EXPECT_EQ((forward ? run.output : run.grad_input).values(),
+                (forward ? expected.output : expected.grad_input).values());
       EXPECT_TRUE(run.guards_intact());
     }
   }

@@ -22,15 +22,17 @@ inline constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max
 inline constexpr std::int64_t kInt64Min = std::numeric_limits<std::int64_t>::min();
 
 inline constexpr Op kSlidingOps[] = {Op::max_pool, Op::min_pool, Op::avg_pool, Op::sum_pool, Op::lp_pool};
-inline constexpr Op kAllOps[] = {Op::max_pool,          Op::min_pool,          Op::avg_pool,
-                                 Op::sum_pool,          Op::lp_pool,           Op::adaptive_max_pool,
-                                 Op::adaptive_avg_pool, Op::fractional_max_pool, Op::max_unpool};
+inline constexpr Op kAllOps[] = {Op::max_pool,  Op::min_pool,          Op::avg_pool,          Op::sum_pool,
+                                 Op::lp_pool,   Op::adaptive_max_pool, Op::adaptive_avg_pool, Op::fractional_max_pool,
+                                 Op::max_unpool};
 
 inline bool exists(Op op, int dims) { return op != Op::fractional_max_pool || dims > 1; }
 inline bool is_max_family(Op op) {
   return op == Op::max_pool || op == Op::min_pool || op == Op::adaptive_max_pool || op == Op::fractional_max_pool;
 }
-inline bool reads_indices(Op op, Pass pass) { return op == Op::max_unpool || (pass == Pass::backward && is_max_family(op)); }
+inline bool reads_indices(Op op, Pass pass) {
+  return op == Op::max_unpool || (pass == Pass::backward && is_max_family(op));
+}
 inline std::string label(Op op, int dims, Pass pass) {
   return std::string(name_of(op)) + std::to_string(dims) + "d" + (pass == Pass::backward ? " backward" : "");
 }
@@ -60,7 +62,8 @@ inline void expect_refusal(const Refusal& refusal, const std::string& argument, 
                            ErrorCode code = ErrorCode::invalid_argument) {
   EXPECT_EQ(static_cast<int>(refusal.code), static_cast<int>(code)) << refusal.message;
   EXPECT_EQ(refusal.argument, argument) << refusal.message;
-  for (const std::string& word : words) EXPECT_NE(refusal.message.find(word), std::string::npos) << word << " in: " << refusal.message;
+  for (const std::string& word : words)
+    EXPECT_NE(refusal.message.find(word), std::string::npos) << word << " in: " << refusal.message;
 }
 
 /// Memory for a described tensor between two stretches of guard bytes, all of it poisoned. Negative and zero strides included.
@@ -191,7 +194,9 @@ inline Shape valid_shape(int dims, bool batched = true) {
   Shape shape = batched ? Shape{2, 3, 6, 6, 6} : Shape{3, 6, 6, 6};
   return Shape(std::span<const std::int64_t>(shape.begin(), static_cast<std::size_t>(dims + (batched ? 2 : 1))));
 }
-inline TensorDesc valid_input(int dims, DType dtype = DType::f32) { return TensorDesc::contiguous(dtype, valid_shape(dims)); }
+inline TensorDesc valid_input(int dims, DType dtype = DType::f32) {
+  return TensorDesc::contiguous(dtype, valid_shape(dims));
+}
 
 inline DimList list_of(std::vector<std::int64_t> values) { return DimList(std::span<const std::int64_t>(values)); }
 /// `size` times the same number, as a list.

@@ -1,4 +1,5 @@
 """The explanations say what is true: the numbers of the documented examples, and answers to the questions people ask."""
+import shlex
 import shutil
 import subprocess
 import unittest
@@ -6,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from support import OUTPUT, REFUSED, USAGE, ToolTest, cenote, write_png
+from support import OUTPUT, REFUSED, ROOT, USAGE, ToolTest, cenote, write_png
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -73,6 +74,11 @@ class Answers(ToolTest):
                   "(4 - (2)) / 2 = 1")
         self.says(explain("--op", "max", "--kernel", 2, "--stride", 2, "--padding", 1, "--dilation", 2, "--values", "1"), "no real cell", "-inf", "-1")
 
+    def test_adaptive_and_fractional(self):
+        self.says(explain("--op", "adaptive-avg", "--output-size", 3, "--size", 5), "(1 + 2) / 2 = 1.5", "(2 + 3 + 4) / 3 = 3",
+                  "floor(1.667) = 1 to before ceil(3.333) = 4: cells 1..3", "3 does not divide 5")
+        self.says(explain("--op", "fractional-max", "--kernel", 2, "--output-size", 3, "--size", "7x7"), "(7 - 2) / (3 - 1) = 2.5", "starts 0,")
+
     def test_special_values(self):
         self.says(explain("--op", "max", "--kernel", 5, "--values", "1 nan 3 nan 2"), "nan at cell 3")
         self.says(explain("--op", "max", "--kernel", 2, "--values", "-inf -inf"), "= -inf at cell 0")
@@ -113,6 +119,19 @@ class Pictures(ToolTest):
                 self.assertGreaterEqual(float(element.get("x")), 0)
                 self.assertLessEqual(float(element.get("x")) + float(element.get("width")), width)
                 self.assertLessEqual(float(element.get("y")) + float(element.get("height")), height)
+
+    def test_shipped_pictures_are_current(self):
+        """assets/*.svg are what scripts/draw-pictures.sh draws today."""
+        script = (ROOT / "scripts" / "draw-pictures.sh").read_text().replace("\\\n", " ")
+        lines = [line for line in script.splitlines() if " explain " in line]
+        self.assertEqual(len(lines), 3)
+        for line in lines:
+            words = [word for word in shlex.split(line)[1:] if not word.startswith(">")]
+            place = words.index("--svg") + 1
+            shipped = ROOT / words[place]
+            words[place] = str(self.dir / "now.svg")
+            cenote(*words)
+            self.assertEqual((self.dir / "now.svg").read_text(), shipped.read_text(), f"{shipped.name}: run scripts/draw-pictures.sh")
 
     def test_needs_a_place(self):
         cenote("explain", "--op", "max", "--kernel", 2, "--svg", self.dir / "no" / "p.svg", code=OUTPUT)

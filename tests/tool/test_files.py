@@ -108,10 +108,10 @@ class Outputs(ToolTest):
 
 
 class Interrupted(ToolTest):
-    def start(self, *options):
+    def start(self, *options, **more):
         sparse_npy(self.dir / "big.npy", (64, 1, 4096, 2048))  # 2 GiB
         process = subprocess.Popen([CENOTE, "pool", self.dir / "big.npy", self.dir / "y.npy", "--op", "max", "--kernel", "3", "--stride", "1",
-                                    "--padding", "1", "--memory", "16M", "--indices", self.dir / "i.npy", *options], stderr=subprocess.PIPE)
+                                    "--padding", "1", "--memory", "16M", "--indices", self.dir / "i.npy", *options], stderr=subprocess.PIPE, **more)
         time.sleep(0.7)
         self.assertIsNone(process.poll(), "the run was over before it could be interrupted")
         return process
@@ -127,6 +127,27 @@ class Interrupted(ToolTest):
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(self.listing(), ["big.npy", "y.npy"])
                 self.assertEqual((self.dir / "y.npy").read_bytes(), b"old")
+
+    @unittest.skipIf(SANITIZED or "CENOTE_NO_TMPFILE" not in os.environ, "needs a library loaded before the tool")
+    def test_without_unnamed_files(self):
+        """Where the file system has no files without a name, a hidden one is used, and removed by whoever can be told to."""
+        environment = {**os.environ, "LD_PRELOAD": os.environ["CENOTE_NO_TMPFILE"]}
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]:
+            with self.subTest(signal=number):
+                process = self.start(env=environment)
+                self.assertEqual(len(self.listing()), 3, "big.npy and two hidden files")
+                self.assertTrue(all(name.startswith(".") or name == "big.npy" for name in self.listing()))
+                process.send_signal(number)
+                process.wait(30)
+                process.stderr.close()
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(self.listing(), ["big.npy"])
+        np.save(self.dir / "x.npy", numbers((4, 4), "f4"))
+        cenote("pool", self.dir / "x.npy", self.dir / "y.npy", "--op", "max", "--kernel", 2, env=environment)
+        cenote("pool", self.dir / "x.npy", self.dir / "y.npy", "--op", "max", "--kernel", 1, env=environment)
+        np.testing.assert_array_equal(np.load(self.dir / "y.npy"), np.load(self.dir / "x.npy"))
+        self.refuses(INPUT, "pool", self.dir / "no.npy", self.dir / "z.npy", "--op", "max", "--kernel", 1, env=environment)
+        self.assertEqual(self.listing(), ["big.npy", "x.npy", "y.npy"])
 
     def test_input_that_shrinks(self):
         process = self.start()

@@ -119,6 +119,7 @@ class Hostile(ToolTest):
     def test_claims(self):
         self.refuse(png_bytes(2**31 - 1, 2**31 - 1, 16, 6, b"\0"), ["not a valid .png"])
         self.refuse(png_bytes(60000, 60000, 8, 6, b"\0"), ["60000 x 60000"])
+        self.refuse(png_bytes(5000, 5000, 8, 6, b"\0"), ["5000 x 5000", "more than a file of"])
         self.refuse(png_bytes(60000, 60000, 8, 6, b"\0" * 100000, interlaced=True), ["60000 x 60000"])
         self.refuse(png_bytes(0, 5, 8, 0, b"\0"), [])
         self.refuse(png_bytes(5, 5, 7, 0, b"\0"), [])

@@ -204,8 +204,9 @@ Piece Pieces::at(std::int64_t number) const {
     piece.input_begin[d] = larger(start, 0);
     piece.pad_begin[d - 2] = larger(-start, 0);
     if (end < output_[d]) {
-      piece.input_size[d] = smaller(stop, axis.input) - piece.input_begin[d];
-      piece.pad_end[d - 2] = larger(stop - axis.input, 0);
+      // Windows that reach into the right padding are all in the last chunk, see `least`.
+      piece.input_size[d] = stop - piece.input_begin[d];
+      piece.pad_end[d - 2] = 0;
     } else {
       // The end of the whole: the same padding and the same overhang in ceil mode.
       piece.input_size[d] = axis.input - piece.input_begin[d];
