@@ -168,6 +168,10 @@ class Others(ToolTest):
             if shutil.which(shell):
                 (self.dir / "script").write_text(script)
                 subprocess.run([shell, "-n", self.dir / "script"], check=True)
+        fish = cenote("completion", "fish").stdout.decode()
+        self.assertRegex(fish, r"pool'.* -l quiet -d")  # a flag takes nothing
+        self.assertRegex(fish, r"pool'.* -l stride -x -d")  # a size is no file
+        self.assertRegex(fish, r"pool'.* -l indices -r -d")  # a file
         self.refuses(USAGE, "completion", "tcsh", says=["tcsh", "bash, zsh or fish"])
 
     @unittest.skipUnless(shutil.which("bash"), "bash is not here")

@@ -48,7 +48,7 @@ std::vector<Verb> describe_commands() {
         for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
         for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
         one.text = option->get_description();
-        one.takes_value = option->get_type_size() > 0;
+        one.takes_value = option->get_expected_min() > 0;  // 0: a flag
         for (const std::string& name : option->get_lnames()) {
           if (one.values.empty()) one.values = values_of("--" + name);
           one.takes_file = one.takes_file || name == "indices" || name == "samples" || name == "svg";
