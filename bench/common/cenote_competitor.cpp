@@ -13,7 +13,8 @@ Plan make_plan(const Row& row) {
   spec.return_indices = row.pass == RowPass::forward_indices;
   spec.index_kind = IndexKind::flat64;
   const auto tensor = [&](DType dtype, const Shape& shape) {
-    return row.layout == MemoryFormat::channels_last ? TensorDesc::channels_last(dtype, shape) : TensorDesc::contiguous(dtype, shape);
+    return row.layout == MemoryFormat::channels_last ? TensorDesc::channels_last(dtype, shape)
+                                                     : TensorDesc::contiguous(dtype, shape);
   };
   const Geometry& g = row.pool->geometry;
   const Shape input{std::span<const std::int64_t>(row.pool->shape)};
@@ -29,7 +30,8 @@ Plan make_plan(const Row& row) {
   if (uses_saved_indices(row) || spec.return_indices) {
     options.indices = tensor(DType::i64, spec.op == Op::max_unpool ? input : output);
   }
-  return Plan::make(row.pass == RowPass::backward ? Pass::backward : Pass::forward, tensor(row.dtype, input), spec, options);
+  return Plan::make(row.pass == RowPass::backward ? Pass::backward : Pass::forward, tensor(row.dtype, input), spec,
+                    options);
 }
 
 class CenoteCall final : public Call {

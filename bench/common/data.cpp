@@ -34,7 +34,8 @@ bool wants(const Case& pool, RowPass pass) {
 /// A permutation of planes: element (plane, position) of planar memory to (position, channel) within its batch entry.
 /// Both ways are one transposition per batch entry, done in tiles that fit the cache.
 template <class T>
-void to_channels_last(const T* planar, T* interleaved, std::int64_t batch, std::int64_t channels, std::int64_t positions) {
+void to_channels_last(const T* planar, T* interleaved, std::int64_t batch, std::int64_t channels,
+                      std::int64_t positions) {
   constexpr std::int64_t kTile = 32;
   for (std::int64_t n = 0; n < batch; ++n, planar += channels * positions, interleaved += channels * positions) {
     for (std::int64_t p0 = 0; p0 < positions; p0 += kTile) {
@@ -53,16 +54,25 @@ Buffer interleaved(const Buffer& planar, std::size_t element, const Geometry& g,
   if (planar.size() == 0) return result;
   const std::int64_t positions = Geometry::volume(size);
   switch (element) {
-    case 1: to_channels_last(planar.as<std::uint8_t>(), result.as<std::uint8_t>(), g.batch, g.channels, positions); break;
-    case 2: to_channels_last(planar.as<std::uint16_t>(), result.as<std::uint16_t>(), g.batch, g.channels, positions); break;
-    case 4: to_channels_last(planar.as<std::uint32_t>(), result.as<std::uint32_t>(), g.batch, g.channels, positions); break;
-    default: to_channels_last(planar.as<std::uint64_t>(), result.as<std::uint64_t>(), g.batch, g.channels, positions); break;
+    case 1:
+      to_channels_last(planar.as<std::uint8_t>(), result.as<std::uint8_t>(), g.batch, g.channels, positions);
+      break;
+    case 2:
+      to_channels_last(planar.as<std::uint16_t>(), result.as<std::uint16_t>(), g.batch, g.channels, positions);
+      break;
+    case 4:
+      to_channels_last(planar.as<std::uint32_t>(), result.as<std::uint32_t>(), g.batch, g.channels, positions);
+      break;
+    default:
+      to_channels_last(planar.as<std::uint64_t>(), result.as<std::uint64_t>(), g.batch, g.channels, positions);
+      break;
   }
   return result;
 }
 
 template <class T>
-std::string compare(const void* got_bytes, const void* want_bytes, std::int64_t count, double tolerance, const char* what) {
+std::string compare(const void* got_bytes, const void* want_bytes, std::int64_t count, double tolerance,
+                    const char* what) {
   const T* got = static_cast<const T*>(got_bytes);
   const T* want = static_cast<const T*>(want_bytes);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -123,8 +133,9 @@ Workload RowData::workload(const Row& row, int threads) const {
   if (row.pass == RowPass::forward_indices) w.indices = indices_.as<std::int64_t>();
   if (uses_saved_indices(row)) {
     const bool unpool = row.pool->spec.op == Op::max_unpool;
-    w.saved_indices = (unpool ? (planar_ ? data_.saved_indices : saved_indices_)
-                              : (planar_ ? data_.indices : expected_indices_)).as<std::int64_t>();
+    w.saved_indices =
+        (unpool ? (planar_ ? data_.saved_indices : saved_indices_) : (planar_ ? data_.indices : expected_indices_))
+            .as<std::int64_t>();
   }
   if (row.pass == RowPass::backward) {
     w.grad_output = (planar_ ? data_.grad_output : grad_output_).data();
@@ -153,8 +164,8 @@ std::string RowData::difference(const Row& row) const {
     std::string found = compare<T>(output_.data(), (planar_ ? data_.output : expected_output_).data(), g.output_count(),
                                    data_.output_tolerance, "output");
     if (!found.empty() || row.pass != RowPass::forward_indices) return found;
-    return compare<std::int64_t>(indices_.data(), (planar_ ? data_.indices : expected_indices_).data(), g.output_count(), 0,
-                                 "indices");
+    return compare<std::int64_t>(indices_.data(), (planar_ ? data_.indices : expected_indices_).data(),
+                                 g.output_count(), 0, "indices");
   });
 }
 

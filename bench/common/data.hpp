@@ -56,7 +56,8 @@ class RowData {
 
  private:
   const CaseData& data_;
-  Buffer input_, expected_output_, expected_indices_, saved_indices_, grad_output_, expected_grad_input_;  // unused if planar
+  Buffer input_, expected_output_, expected_indices_, saved_indices_, grad_output_,
+      expected_grad_input_;  // unused if planar
   Buffer output_, indices_, grad_input_;
   bool planar_;
 };

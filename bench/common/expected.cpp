@@ -137,7 +137,8 @@ class Plane {
 
   SumSize mean(const Elements& input, const Elements& grad_output) {
     T* to = output_;
-    for (const reference::Sum& sum : reference::sum(pool_, input)) *to++ = from_double<T>(static_cast<double>(sum.exact));
+    for (const reference::Sum& sum : reference::sum(pool_, input))
+      *to++ = from_double<T>(static_cast<double>(sum.exact));
     if (grad_input_ == nullptr) return {};
     return store_sums(reference::sum_backward(pool_, grad_output));
   }

@@ -29,7 +29,8 @@ class JsonParser {
     throw std::runtime_error("line " + std::to_string(line) + ": " + what);
   }
   void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
   bool take(char c) {
     skip_space();
@@ -135,7 +136,8 @@ const Json::Object& Json::object(const std::string& what) const { return get<Obj
 
 long long Json::integer(const std::string& what) const {
   const double value = number(what);
-  if (value != std::floor(value) || std::abs(value) > 0x1p53) throw std::runtime_error(what + " must be a whole number");
+  if (value != std::floor(value) || std::abs(value) > 0x1p53)
+    throw std::runtime_error(what + " must be a whole number");
   return static_cast<long long>(value);
 }
 

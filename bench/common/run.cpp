@@ -13,11 +13,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 5;                // competitors alternate this often, so that a slow spell of the machine hits all of them
-constexpr int kFewestSamples = 15;       // of a call that is fast enough
-constexpr double kMostSeconds = 1.2;     // a call too slow for that many samples stops here ...
-constexpr int kFewestSlowSamples = 3;    // ... but is never judged by fewer than these
-constexpr double kSampleSeconds = 2e-5;  // shorter calls are timed in groups this long: a clock reading costs some 25 ns
+constexpr int kTurns = 5;  // competitors alternate this often, so that a slow spell of the machine hits all of them
+constexpr int kFewestSamples = 15;     // of a call that is fast enough
+constexpr double kMostSeconds = 1.2;   // a call too slow for that many samples stops here ...
+constexpr int kFewestSlowSamples = 3;  // ... but is never judged by fewer than these
+constexpr double kSampleSeconds =
+    2e-5;  // shorter calls are timed in groups this long: a clock reading costs some 25 ns
 constexpr std::size_t kCopyMeasurements = 6;  // of the copy bandwidth through a run
 // Thread pools spin for a while after a call before they sleep; the next competitor waits until they do.
 constexpr auto kSettle = std::chrono::milliseconds(3);
@@ -75,7 +76,8 @@ RowResult run_row(const Row& row, const RowData& data, const std::vector<std::un
         result.wrong.push_back(competitor->name() + ": " + difference);
         continue;
       }
-      contenders.push_back({.name = competitor->name(), .call = std::move(call), .seconds = seconds, .nanoseconds = {}});
+      contenders.push_back(
+          {.name = competitor->name(), .call = std::move(call), .seconds = seconds, .nanoseconds = {}});
     } catch (const std::exception& error) {
       // Peers say "not implemented" by an exception; cenote must be able to do every row.
       if (competitor->name() == "cenote") result.wrong.push_back(std::string("cenote: ") + error.what());

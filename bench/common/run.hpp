@@ -14,8 +14,9 @@ namespace cenote::bench {
 struct RowResult {
   Row row;
   std::int64_t bytes = 0;
-  std::vector<std::pair<std::string, double>> nanoseconds;  ///< medians, in the order of the competitors that can do the row
-  std::vector<std::string> wrong;                           ///< "torch: output[3] is 1, must be 2"; not timed
+  std::vector<std::pair<std::string, double>>
+      nanoseconds;                 ///< medians, in the order of the competitors that can do the row
+  std::vector<std::string> wrong;  ///< "torch: output[3] is 1, must be 2"; not timed
 
   double time_of(const std::string& competitor) const;  ///< 0 when absent
   /// The fastest but cenote; empty name when there is none.

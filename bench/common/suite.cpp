@@ -20,7 +20,9 @@ const char* name_of(RowPass pass) noexcept {
   return "?";
 }
 
-const char* name_of(MemoryFormat layout) noexcept { return layout == MemoryFormat::contiguous ? "planar" : "channels_last"; }
+const char* name_of(MemoryFormat layout) noexcept {
+  return layout == MemoryFormat::contiguous ? "planar" : "channels_last";
+}
 
 namespace {
 
@@ -90,10 +92,10 @@ Case parse_case(const Json& json) {
   for (const auto& [key, value] : member(json, "args").object("args")) parse_argument(key, value, result.spec);
   for (const Json& size : member(json, "shape").array("shape")) result.shape.push_back(size.integer("shape"));
   for (const Json& name : member(json, "dtypes").array("dtypes")) {
-    result.dtypes.push_back(named(name.string("dtypes"),
-                                  {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i16, DType::i32,
-                                   DType::i64},
-                                  "dtypes"));
+    result.dtypes.push_back(named(
+        name.string("dtypes"),
+        {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i16, DType::i32, DType::i64},
+        "dtypes"));
   }
   for (const Json& name : member(json, "layouts").array("layouts")) {
     result.layouts.push_back(
@@ -153,7 +155,8 @@ Geometry resolve(const PoolSpec& spec, const std::vector<std::int64_t>& shape) {
   for (std::size_t a = 0; a < 3; ++a) {
     g.input[a] = pool.op == Op::max_unpool ? pool.output[a] : pool.input[a];
     g.output[a] = pool.op == Op::max_unpool ? pool.input[a] : pool.output[a];
-    if (pool.stride[a] < 1 || pool.kernel[a] < 1 || g.output[a] < 1) throw std::runtime_error("the output would be empty");
+    if (pool.stride[a] < 1 || pool.kernel[a] < 1 || g.output[a] < 1)
+      throw std::runtime_error("the output would be empty");
     g.kernel_size[a] = pool.kernel[a];
     g.stride[a] = pool.stride[a];
     g.padding[a] = pool.pad_begin[a];

@@ -30,7 +30,8 @@ struct Geometry {
   PerAxis stride{1, 1, 1};
   PerAxis padding{0, 0, 0};
   PerAxis dilation{1, 1, 1};
-  bool uniform = true;  ///< every window has the same size before clipping: false for adaptive pools that do not divide evenly
+  bool uniform =
+      true;  ///< every window has the same size before clipping: false for adaptive pools that do not divide evenly
 
   std::int64_t planes() const { return batch * channels; }
   static std::int64_t volume(const PerAxis& size) { return size[0] * size[1] * size[2]; }

@@ -15,7 +15,8 @@ namespace {
 using namespace cenote::bench;
 
 constexpr const char* kUsage =
-    "usage: cenote-compare [--suite FILE] [--filter REGEX] [--threads N] [--seconds S] [--peers LIST] [--json FILE] [--svg FILE]\n"
+    "usage: cenote-compare [--suite FILE] [--filter REGEX] [--threads N] [--seconds S] [--peers LIST] [--json FILE] "
+    "[--svg FILE]\n"
     "\n"
     "Times cenote and other libraries on the cases of a suite, in turns, after checking every result.\n"
     "\n"
@@ -45,7 +46,8 @@ double positive(const std::string& text, const std::string& option) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size() || !(value > 0)) throw UsageError(option + " must be a positive number, got '" + text + "'");
+  if (used == 0 || used != text.size() || !(value > 0))
+    throw UsageError(option + " must be a positive number, got '" + text + "'");
   return value;
 }
 
@@ -74,7 +76,8 @@ Arguments parse(int argc, char** argv) {
     } else {
       const double threads = positive(value, option);
       result.run.threads = static_cast<int>(threads);
-      if (threads > 4096 || result.run.threads != threads) throw UsageError("--threads must be a whole number up to 4096, got " + value);
+      if (threads > 4096 || result.run.threads != threads)
+        throw UsageError("--threads must be a whole number up to 4096, got " + value);
     }
   }
   return result;

@@ -10,7 +10,8 @@ namespace cenote::bench {
 
 namespace {
 
-constexpr double kLineHeight = 17, kTop = 112, kLabelWidth = 196, kRatioWidth = 216, kShareWidth = 96, kInnerGap = 14, kOuterGap = 26;
+constexpr double kLineHeight = 17, kTop = 112, kLabelWidth = 196, kRatioWidth = 216, kShareWidth = 96, kInnerGap = 14,
+                 kOuterGap = 26;
 constexpr double kBottom = 34, kMargin = 16;
 constexpr double kLargestShare = 1.25;
 constexpr const char* kInk = "#1f2933";
@@ -61,8 +62,9 @@ class Plot {
     const double columns = static_cast<double>(passes_.size());
     width_ = 2 * kMargin + kLabelWidth + columns * (kRatioWidth + kInnerGap + kShareWidth + kOuterGap);
     height_ = kTop + static_cast<double>(lines_.size()) * kLineHeight + kBottom;
-    out_ << format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" ", width_, height_,
-                   width_, height_)
+    out_ << format(
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" ",
+                width_, height_, width_, height_)
          << "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif\" font-size=\"11\">\n";
     out_ << format("<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", width_, height_);
     heading();
@@ -77,10 +79,17 @@ class Plot {
 
  private:
   void heading() {
-    out_ << format("<text x=\"%.0f\" y=\"30\" font-size=\"17\" font-weight=\"600\" fill=\"%s\">cenote and its peers on the CPU, %d thread%s"
-                   "</text>\n", kMargin, kInk, result_.threads, result_.threads == 1 ? "" : "s");
-    text(kMargin, 49, format("Left: a peer's time divided by cenote's, logarithmic; right of 1, cenote is faster. Right: cenote's share of "
-                             "the copy bandwidth, %.1f GB/s.", result_.copy_gbps), kFaint, "start");
+    out_ << format(
+        "<text x=\"%.0f\" y=\"30\" font-size=\"17\" font-weight=\"600\" fill=\"%s\">cenote and its peers on the CPU, "
+        "%d thread%s"
+        "</text>\n",
+        kMargin, kInk, result_.threads, result_.threads == 1 ? "" : "s");
+    text(kMargin, 49,
+         format("Left: a peer's time divided by cenote's, logarithmic; right of 1, cenote is faster. Right: cenote's "
+                "share of "
+                "the copy bandwidth, %.1f GB/s.",
+                result_.copy_gbps),
+         kFaint, "start");
     double x = kMargin + 5;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       mark(x, 64, peer_color(i), true, peers_[i]);
@@ -96,7 +105,9 @@ class Plot {
   void column(std::size_t i) {
     const RowPass pass = passes_[i];
     left_ = kMargin + kLabelWidth + static_cast<double>(i) * (kRatioWidth + kInnerGap + kShareWidth + kOuterGap);
-    const char* title = pass == RowPass::forward ? "forward" : pass == RowPass::backward ? "backward" : "forward with indices";
+    const char* title = pass == RowPass::forward    ? "forward"
+                        : pass == RowPass::backward ? "backward"
+                                                    : "forward with indices";
     out_ << format("<text x=\"%.1f\" y=\"90\" font-weight=\"600\" fill=\"%s\">%s</text>\n", left_, kInk, title);
     for (const double value : ratio_ticks()) tick(ratio_x(value), format("%g", value), value == 1);
     for (const double value : {0.0, 0.5, 1.0}) tick(share_x(value), format("%.0f%%", value * 100), value == 1);
@@ -114,14 +125,19 @@ class Plot {
     const std::string name = label(row.row);
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       const double ratio = row.ratio_to(peers_[i]);
-      if (ratio > 0) mark(ratio_x(ratio), y, peer_color(i), planar, format("%s: %s takes %.2f times as long", name.c_str(), peers_[i].c_str(), ratio));
+      if (ratio > 0)
+        mark(ratio_x(ratio), y, peer_color(i), planar,
+             format("%s: %s takes %.2f times as long", name.c_str(), peers_[i].c_str(), ratio));
     }
     const double share = row.share_of_copy(result_.copy_gbps);
     if (share <= 0) return;
     const double from = share_x(0), to = share_x(std::min(share, kLargestShare));
-    out_ << format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"5\" fill=\"%s\" fill-opacity=\"%s\" stroke=\"%s\" stroke-width=\"0.8\">"
-                   "<title>%s: %.0f %%</title></rect>\n",
-                   from, y - 2.5, std::max(0.5, to - from), kShareColor, planar ? "0.85" : "0.15", kShareColor, name.c_str(), share * 100);
+    out_ << format(
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"5\" fill=\"%s\" fill-opacity=\"%s\" stroke=\"%s\" "
+        "stroke-width=\"0.8\">"
+        "<title>%s: %.0f %%</title></rect>\n",
+        from, y - 2.5, std::max(0.5, to - from), kShareColor, planar ? "0.85" : "0.15", kShareColor, name.c_str(),
+        share * 100);
   }
 
   std::vector<double> ratio_ticks() const {
@@ -130,7 +146,8 @@ class Plot {
     for (double decade = 0.01; decade <= largest_; decade *= 10) {
       for (const double step : {1.0, 2.0, 5.0}) {
         const double value = decade * step;
-        if (value >= smallest_ && value <= largest_ && (!crowded || step == 1)) ticks.push_back(std::abs(value - 1) < 1e-9 ? 1 : value);
+        if (value >= smallest_ && value <= largest_ && (!crowded || step == 1))
+          ticks.push_back(std::abs(value - 1) < 1e-9 ? 1 : value);
       }
     }
     return ticks;
@@ -144,20 +161,24 @@ class Plot {
 
   void tick(double x, const std::string& name, bool strong) {
     const double bottom = height_ - kBottom;
-    out_ << format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"%s\"/>\n", x, kTop, x, bottom,
-                   strong ? kFaint : kGrid, strong ? "1.2" : "0.8");
+    out_ << format("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" stroke-width=\"%s\"/>\n", x,
+                   kTop, x, bottom, strong ? kFaint : kGrid, strong ? "1.2" : "0.8");
     text(x, kTop - 6, name, kFaint, "middle");
     text(x, bottom + 14, name, kFaint, "middle");
   }
   void mark(double x, double y, const char* color, bool filled, const std::string& title) {
-    out_ << format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\" stroke=\"%s\" stroke-width=\"1.2\"><title>%s</title></circle>\n", x, y,
-                   filled ? color : "#ffffff", color, title.c_str());
+    out_ << format(
+        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\" stroke=\"%s\" "
+        "stroke-width=\"1.2\"><title>%s</title></circle>\n",
+        x, y, filled ? color : "#ffffff", color, title.c_str());
   }
   void rectangle(double x, double y, double width, double height, const char* color) {
-    out_ << format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y, width, height, color);
+    out_ << format("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n", x, y, width, height,
+                   color);
   }
   void text(double x, double y, const std::string& words, const char* color, const char* anchor) {
-    out_ << format("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\" text-anchor=\"%s\">", x, y, color, anchor) << words << "</text>\n";
+    out_ << format("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\" text-anchor=\"%s\">", x, y, color, anchor) << words
+         << "</text>\n";
   }
 
   std::ostream& out_;
@@ -171,6 +192,8 @@ class Plot {
 
 }  // namespace
 
-void write_plot(std::ostream& out, const RunResult& result, const std::vector<std::string>& peers) { Plot(out, result, peers).write(); }
+void write_plot(std::ostream& out, const RunResult& result, const std::vector<std::string>& peers) {
+  Plot(out, result, peers).write();
+}
 
 }  // namespace cenote::bench

@@ -28,11 +28,13 @@ class GeometricMean {
 };
 
 std::string row_head(const Row& row) {
-  return format("%-20s %-4s %-13s %-15s", row.pool->name.c_str(), name_of(row.dtype), name_of(row.layout), name_of(row.pass));
+  return format("%-20s %-4s %-13s %-15s", row.pool->name.c_str(), name_of(row.dtype), name_of(row.layout),
+                name_of(row.pass));
 }
 
 void write_means(std::ostream& out, const RunResult& result, const std::vector<std::string>& peers) {
-  out << "\nGeometric means (peer's time / cenote's)\n" << format("%-15s %-13s %5s %9s", "pass", "layout", "rows", "share");
+  out << "\nGeometric means (peer's time / cenote's)\n"
+      << format("%-15s %-13s %5s %9s", "pass", "layout", "rows", "share");
   for (const std::string& peer : peers) out << format(" %12s", ("vs " + peer).c_str());
   out << format(" %12s\n", "vs best peer");
   for (const RowPass pass : {RowPass::forward, RowPass::forward_indices, RowPass::backward}) {
@@ -93,11 +95,12 @@ void write_table(std::ostream& out, const RunResult& result, const std::vector<s
     for (const std::string& wrong : row.wrong) out << "    not timed: " << wrong << '\n';
   }
   write_means(out, result, peers);
-  write_worst(out, result, "Smallest ratios to the best peer", [](const RowResult& row) { return row.ratio_to_best_peer(); });
+  write_worst(out, result, "Smallest ratios to the best peer",
+              [](const RowResult& row) { return row.ratio_to_best_peer(); });
   write_worst(out, result, "Smallest shares of the copy bandwidth",
               [&](const RowResult& row) { return row.share_of_copy(result.copy_gbps); });
-  out << format("\nCopy bandwidth %.1f GB/s with %d threads. Behind the best peer: %zu of %zu rows compared.\n", result.copy_gbps,
-                result.threads, behind, compared);
+  out << format("\nCopy bandwidth %.1f GB/s with %d threads. Behind the best peer: %zu of %zu rows compared.\n",
+                result.copy_gbps, result.threads, behind, compared);
 }
 
 void write_json(std::ostream& out, const RunResult& result) {
@@ -105,7 +108,8 @@ void write_json(std::ostream& out, const RunResult& result) {
   const char* separator = "\n";
   for (const RowResult& row : result.rows) {
     out << separator << " {\"case\": " << json_quote(row.row.pool->name) << ", \"op\": " << json_quote(row.row.pool->op)
-        << ", \"dtype\": " << json_quote(name_of(row.row.dtype)) << ", \"layout\": " << json_quote(name_of(row.row.layout))
+        << ", \"dtype\": " << json_quote(name_of(row.row.dtype))
+        << ", \"layout\": " << json_quote(name_of(row.row.layout))
         << ", \"pass\": " << json_quote(name_of(row.row.pass)) << ", \"bytes\": " << row.bytes << ", \"ns\": {";
     const char* comma = "";
     for (const auto& [name, time] : row.nanoseconds) {

@@ -30,7 +30,8 @@ std::optional<dnnl::memory::data_type> data_type(DType dtype) {
 
 class OneDnnCall final : public Call {
  public:
-  OneDnnCall(const dnnl::primitive& primitive, const dnnl::engine& engine, std::unordered_map<int, dnnl::memory> arguments)
+  OneDnnCall(const dnnl::primitive& primitive, const dnnl::engine& engine,
+             std::unordered_map<int, dnnl::memory> arguments)
       : primitive_(primitive), stream_(engine), arguments_(std::move(arguments)) {}
 
   void run() override {
@@ -107,18 +108,20 @@ class OneDnn final : public Competitor {
     const bool backward = w.row.pass == RowPass::backward;
     const dnnl::memory::desc input = tensor(w, g.input, *type), output = tensor(w, g.output, *type);
     const dnnl::pooling_v2_forward::primitive_desc forward(
-        {backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference, *kind, input, output, windows.stride,
-         windows.kernel_size, windows.dilation, windows.padding_begin, windows.padding_end},
+        {backward ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference, *kind, input, output,
+         windows.stride, windows.kernel_size, windows.dilation, windows.padding_begin, windows.padding_end},
         engine_);
     std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC, {input, engine_, const_cast<void*>(w.input)}},
                                                     {DNNL_ARG_DST, {output, engine_, w.output}}};
-    if (!backward) return std::make_unique<OneDnnCall>(dnnl::pooling_v2_forward(forward), engine_, std::move(arguments));
+    if (!backward)
+      return std::make_unique<OneDnnCall>(dnnl::pooling_v2_forward(forward), engine_, std::move(arguments));
 
     const bool has_workspace = *kind == dnnl::algorithm::pooling_max;
     if (has_workspace) arguments.emplace(DNNL_ARG_WORKSPACE, dnnl::memory(forward.workspace_desc(), engine_));
     OneDnnCall(dnnl::pooling_v2_forward(forward), engine_, arguments).run();
     const dnnl::pooling_v2_backward::primitive_desc gradient(
-        {*kind, input, output, windows.stride, windows.kernel_size, windows.dilation, windows.padding_begin, windows.padding_end},
+        {*kind, input, output, windows.stride, windows.kernel_size, windows.dilation, windows.padding_begin,
+         windows.padding_end},
         engine_, forward);
     std::unordered_map<int, dnnl::memory> back{{DNNL_ARG_DIFF_DST, {output, engine_, const_cast<void*>(w.grad_output)}},
                                                {DNNL_ARG_DIFF_SRC, {input, engine_, w.grad_input}}};

@@ -20,7 +20,7 @@ struct OnnxTensor {
 struct OnnxNode {
   std::string op;
   std::vector<OnnxTensor> inputs, outputs;
-  std::vector<std::pair<std::string, std::int64_t>> integers{};              ///< attributes
+  std::vector<std::pair<std::string, std::int64_t>> integers{};  ///< attributes
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> lists{};
 };
 

@@ -57,7 +57,8 @@ class Library {
       tried += (tried.empty() ? "" : ", ") + place;
     }
     if (handle_ == nullptr) {
-      throw std::runtime_error("not found as " + tried + " (set CENOTE_ONNXRUNTIME to libonnxruntime.so.1 of npm's onnxruntime-node)");
+      throw std::runtime_error("not found as " + tried +
+                               " (set CENOTE_ONNXRUNTIME to libonnxruntime.so.1 of npm's onnxruntime-node)");
     }
     const auto base = reinterpret_cast<const ApiBase* (*)()>(dlsym(handle_, "OrtGetApiBase"));
     if (base == nullptr || (table_ = base()->get_api(kApiVersion)) == nullptr) {
@@ -118,7 +119,8 @@ std::size_t size_of(OnnxType type) {
 
 class OnnxCall final : public Call {
  public:
-  OnnxCall(const Library& library, const OnnxNode& node, std::vector<void*> inputs, std::vector<void*> outputs, int threads)
+  OnnxCall(const Library& library, const OnnxNode& node, std::vector<void*> inputs, std::vector<void*> outputs,
+           int threads)
       : library_(library), node_(node) {
     void* options = nullptr;
     library_.check(kCreateSessionOptions, &options);
@@ -126,7 +128,8 @@ class OnnxCall final : public Call {
       library_.check(kSetIntraOpNumThreads, options, threads);
       library_.check(kSetInterOpNumThreads, options, 1);
       const std::string model = onnx_model(node_);
-      library_.check(kCreateSessionFromArray, library_.env(), static_cast<const void*>(model.data()), model.size(), options, &session_);
+      library_.check(kCreateSessionFromArray, library_.env(), static_cast<const void*>(model.data()), model.size(),
+                     options, &session_);
     } catch (...) {
       library_.release(kReleaseSessionOptions, options);
       throw;
@@ -142,15 +145,16 @@ class OnnxCall final : public Call {
   }
 
   void run() override {
-    library_.check(kRun, session_, static_cast<void*>(nullptr), input_names_.data(), input_values_.data(), input_values_.size(),
-                   output_names_.data(), output_names_.size(), output_values_.data());
+    library_.check(kRun, session_, static_cast<void*>(nullptr), input_names_.data(), input_values_.data(),
+                   input_values_.size(), output_names_.data(), output_names_.size(), output_values_.data());
   }
 
   /// ONNX counts indices through the whole tensor, the suite within each plane.
   void present_result() override {
     if (indices_ == nullptr) return;
     for (std::int64_t plane = 0; plane < planes_; ++plane) {
-      for (std::int64_t i = 0; i < outputs_per_plane_; ++i) indices_[plane * outputs_per_plane_ + i] -= plane * inputs_per_plane_;
+      for (std::int64_t i = 0; i < outputs_per_plane_; ++i)
+        indices_[plane * outputs_per_plane_ + i] -= plane * inputs_per_plane_;
     }
   }
   void indices_count_from_tensor(std::int64_t* indices, const Geometry& g) {
@@ -168,8 +172,8 @@ class OnnxCall final : public Call {
       std::size_t bytes = size_of(tensors[i].type);
       for (const std::int64_t size : tensors[i].shape) bytes *= static_cast<std::size_t>(size);
       void* value = nullptr;
-      library_.check(kCreateTensorWithData, library_.memory(), memory[i], bytes, tensors[i].shape.data(), tensors[i].shape.size(),
-                     static_cast<int>(tensors[i].type), &value);
+      library_.check(kCreateTensorWithData, library_.memory(), memory[i], bytes, tensors[i].shape.data(),
+                     tensors[i].shape.size(), static_cast<int>(tensors[i].type), &value);
       values.push_back(value);
       names.push_back(tensors[i].name.c_str());
     }

@@ -90,15 +90,17 @@ struct Tensors {
     std::vector<std::int64_t> sizes{w.geometry().batch, w.geometry().channels};
     for (auto a = static_cast<std::size_t>(3 - dims); a < 3; ++a) sizes.push_back(size[a]);
     const auto format = !w.channels_last() ? at::MemoryFormat::Contiguous
-                        : dims == 2       ? at::MemoryFormat::ChannelsLast
-                                          : at::MemoryFormat::ChannelsLast3d;
-    const auto strides = at::empty(sizes, at::TensorOptions(at::kMeta).dtype(type).memory_format(format)).strides().vec();
+                        : dims == 2        ? at::MemoryFormat::ChannelsLast
+                                           : at::MemoryFormat::ChannelsLast3d;
+    const auto strides =
+        at::empty(sizes, at::TensorOptions(at::kMeta).dtype(type).memory_format(format)).strides().vec();
     return at::from_blob(const_cast<void*>(memory), sizes, strides, at::TensorOptions(type));
   }
 
   /// The suite's memory; or, where this torch answers in another layout than it was asked in, memory of its own: what it then
   /// writes is copied back only to be checked.
-  at::Tensor result_view(const Workload& w, const Geometry::PerAxis& size, const void* memory, at::ScalarType type) const {
+  at::Tensor result_view(const Workload& w, const Geometry::PerAxis& size, const void* memory,
+                         at::ScalarType type) const {
     const at::Tensor wanted = view(w, size, memory, type);
     return keeps_layout(w) ? wanted : at::empty(wanted.sizes(), at::TensorOptions(type));
   }
@@ -129,8 +131,8 @@ TorchCall::Body max_pool(Tensors t, const Workload& w) {
   if (w.row.pass == RowPass::backward) {
     if (t.dims == 2) {
       return [t, ceil]() mutable {
-        at::max_pool2d_with_indices_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride, t.padding,
-                                                 t.dilation, ceil, t.indices);
+        at::max_pool2d_with_indices_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride,
+                                                 t.padding, t.dilation, ceil, t.indices);
       };
     }
     return [t, ceil]() mutable {
@@ -140,7 +142,8 @@ TorchCall::Body max_pool(Tensors t, const Workload& w) {
   }
   if (t.dims == 2) {
     return [t, ceil]() mutable {
-      at::max_pool2d_with_indices_out(t.output, t.indices, t.input, t.kernel_size, t.stride, t.padding, t.dilation, ceil);
+      at::max_pool2d_with_indices_out(t.output, t.indices, t.input, t.kernel_size, t.stride, t.padding, t.dilation,
+                                      ceil);
     };
   }
   return [t, ceil]() mutable {
@@ -155,13 +158,13 @@ TorchCall::Body avg_pool(Tensors t, const Workload& w) {
   if (w.row.pass == RowPass::backward) {
     if (t.dims == 2) {
       return [=]() mutable {
-        at::avg_pool2d_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride, t.padding, ceil, count_pad,
-                                    divisor);
+        at::avg_pool2d_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride, t.padding, ceil,
+                                    count_pad, divisor);
       };
     }
     return [=]() mutable {
-      at::avg_pool3d_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride, t.padding, ceil, count_pad,
-                                  divisor);
+      at::avg_pool3d_backward_out(t.grad_input, t.grad_output, t.input, t.kernel_size, t.stride, t.padding, ceil,
+                                  count_pad, divisor);
     };
   }
   if (t.dims == 2) {
@@ -211,13 +214,12 @@ std::unique_ptr<Call> in_place(TorchCall::Body body, const Tensors& t, const Wor
 /// A call whose result torch allocates itself: kept, and copied out only to be checked.
 std::unique_ptr<Call> allocating(std::function<at::Tensor()> compute, const at::Tensor& target, bool inference) {
   auto result = std::make_shared<at::Tensor>();
-  return std::make_unique<TorchCall>(
-      [compute = std::move(compute), result] { *result = compute(); }, inference,
-      [result, target]() mutable {
-        if (result->is_quantized()) *result = result->int_repr();
-        const c10::InferenceMode mode;
-        target.copy_(result->view_as(target));
-      });
+  return std::make_unique<TorchCall>([compute = std::move(compute), result] { *result = compute(); }, inference,
+                                     [result, target]() mutable {
+                                       if (result->is_quantized()) *result = result->int_repr();
+                                       const c10::InferenceMode mode;
+                                       target.copy_(result->view_as(target));
+                                     });
 }
 
 std::unique_ptr<Call> adaptive_avg_pool(Tensors t, const Workload& w) {
@@ -248,20 +250,21 @@ std::unique_ptr<Call> lp_pool(const Tensors& t, const Workload& w) {
   // The backward of a composite has no kernel to call: the graph is built once and walked each time.
   const at::Tensor input = t.input.detach().requires_grad_(true);
   const at::Tensor output = F::lp_pool2d(input, options);
-  return allocating(
-      [=] { return torch::autograd::grad({output}, {input}, {t.grad_output}, /*retain_graph=*/true)[0]; }, t.grad_input, false);
+  return allocating([=] { return torch::autograd::grad({output}, {input}, {t.grad_output}, /*retain_graph=*/true)[0]; },
+                    t.grad_input, false);
 }
 
 /// torch pools bytes as quantized tensors.
 std::unique_ptr<Call> quantized_max_pool(const Tensors& t, const Workload& w) {
   if (w.row.pass != RowPass::forward || t.dims != 2 || w.row.dtype != DType::u8) return nullptr;
-  at::Tensor input = at::_empty_affine_quantized(
-      t.input.sizes(), at::TensorOptions(at::kQUInt8), 1.0, 0,
-      w.channels_last() ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
+  at::Tensor input =
+      at::_empty_affine_quantized(t.input.sizes(), at::TensorOptions(at::kQUInt8), 1.0, 0,
+                                  w.channels_last() ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous);
   std::memcpy(input.data_ptr(), w.input, static_cast<std::size_t>(w.geometry().input_count()));
   const bool ceil = w.spec().ceil_mode;
   return allocating(
-      [=] { return at::quantized_max_pool2d(input, t.kernel_size, t.stride, t.padding, t.dilation, ceil); }, t.output, true);
+      [=] { return at::quantized_max_pool2d(input, t.kernel_size, t.stride, t.padding, t.dilation, ceil); }, t.output,
+      true);
 }
 
 std::unique_ptr<Call> prepare_call(const Workload& w) {
@@ -276,8 +279,8 @@ std::unique_ptr<Call> prepare_call(const Workload& w) {
         const at::Tensor line = t.input.squeeze(2);
         const bool ceil = w.spec().ceil_mode;
         return allocating(
-            [=] { return at::max_pool1d(line, t.kernel_size[1], t.stride[1], t.padding[1], t.dilation[1], ceil); }, t.output,
-            true);
+            [=] { return at::max_pool1d(line, t.kernel_size[1], t.stride[1], t.padding[1], t.dilation[1], ceil); },
+            t.output, true);
       }
       return in_place(max_pool(t, w), t, w);
     case Op::avg_pool: return dilated ? nullptr : in_place(avg_pool(t, w), t, w);

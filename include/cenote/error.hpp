@@ -23,7 +23,8 @@ class [[nodiscard]] CENOTE_API Status {
   Status() noexcept = default;
 
   /// printf-style. The message is cut at the buffer's end.
-  [[gnu::format(printf, 3, 4)]] static Status failure(ErrorCode code, const char* argument, const char* format, ...) noexcept;
+  [[gnu::format(printf, 3, 4)]] static Status failure(ErrorCode code, const char* argument, const char* format,
+                                                      ...) noexcept;
 
   bool ok() const noexcept { return code_ == ErrorCode::ok; }
   explicit operator bool() const noexcept { return ok(); }
@@ -44,7 +45,8 @@ class [[nodiscard]] CENOTE_API Status {
 /// The one exception of the library.
 class CENOTE_API Error : public std::runtime_error {
  public:
-  explicit Error(const Status& status) : std::runtime_error(status.message()), code_(status.code()), argument_(status.argument()) {}
+  explicit Error(const Status& status)
+      : std::runtime_error(status.message()), code_(status.code()), argument_(status.argument()) {}
   ErrorCode code() const noexcept { return code_; }
   const std::string& argument() const noexcept { return argument_; }
 

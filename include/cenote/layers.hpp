@@ -24,7 +24,8 @@ CENOTE_API Tensor matmul(const Tensor& a, const Tensor& b);
 /// input (n, in) times weight (out, in) transposed, plus bias (out) where one is given.
 CENOTE_API Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 /// Cross-correlation, as everybody's conv2d: input (N, C, H, W) or (C, H, W), weight (out, C, kernel height, kernel width).
-CENOTE_API Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Convolution& options = {});
+CENOTE_API Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+                         const Convolution& options = {});
 /// Mean of the squared differences.
 CENOTE_API Tensor mse_loss(const Tensor& input, const Tensor& target);
 /// Mean over n of -log(softmax(input)[n, target[n]]): input (n, classes), target (n) of i64 class numbers.

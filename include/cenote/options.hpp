@@ -85,12 +85,8 @@ struct Ratios {
   Ratios(double all) noexcept {
     for (auto& value : values) value = all;
   }
-  Ratios(double height, double width) noexcept
-    requires(N == 2)
-  : values{height, width} {}
-  Ratios(double depth, double height, double width) noexcept
-    requires(N == 3)
-  : values{depth, height, width} {}
+  Ratios(double height, double width) noexcept requires(N == 2) : values{height, width} {}
+  Ratios(double depth, double height, double width) noexcept requires(N == 3) : values{depth, height, width} {}
   bool empty() const noexcept { return !values[0]; }
 };
 
@@ -164,33 +160,67 @@ struct PoolSpec {
 
 template <int N>
 PoolSpec to_spec(const MaxPool<N>& o) {
-  return {.op = Op::max_pool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride, .padding = o.padding,
-          .dilation = o.dilation, .ceil_mode = o.ceil_mode, .return_indices = o.return_indices, .index_kind = o.index_kind};
+  return {.op = Op::max_pool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
+          .ceil_mode = o.ceil_mode,
+          .return_indices = o.return_indices,
+          .index_kind = o.index_kind};
 }
 template <int N>
 PoolSpec to_spec(const MinPool<N>& o) {
-  return {.op = Op::min_pool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride, .padding = o.padding,
-          .dilation = o.dilation, .ceil_mode = o.ceil_mode, .return_indices = o.return_indices, .index_kind = o.index_kind};
+  return {.op = Op::min_pool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
+          .ceil_mode = o.ceil_mode,
+          .return_indices = o.return_indices,
+          .index_kind = o.index_kind};
 }
 template <int N>
 PoolSpec to_spec(const AvgPool<N>& o) {
-  return {.op = Op::avg_pool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride, .padding = o.padding,
-          .dilation = o.dilation, .ceil_mode = o.ceil_mode, .count_include_pad = o.count_include_pad,
+  return {.op = Op::avg_pool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
+          .ceil_mode = o.ceil_mode,
+          .count_include_pad = o.count_include_pad,
           .divisor_override = o.divisor_override};
 }
 template <int N>
 PoolSpec to_spec(const SumPool<N>& o) {
-  return {.op = Op::sum_pool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride, .padding = o.padding,
-          .dilation = o.dilation, .ceil_mode = o.ceil_mode};
+  return {.op = Op::sum_pool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
+          .ceil_mode = o.ceil_mode};
 }
 template <int N>
 PoolSpec to_spec(const LpPool<N>& o) {
-  return {.op = Op::lp_pool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride, .padding = o.padding,
-          .dilation = o.dilation, .ceil_mode = o.ceil_mode, .norm_type = o.norm_type};
+  return {.op = Op::lp_pool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
+          .ceil_mode = o.ceil_mode,
+          .norm_type = o.norm_type};
 }
 template <int N>
 PoolSpec to_spec(const AdaptiveMaxPool<N>& o) {
-  return {.op = Op::adaptive_max_pool, .dims = N, .output_size = o.output_size, .return_indices = o.return_indices,
+  return {.op = Op::adaptive_max_pool,
+          .dims = N,
+          .output_size = o.output_size,
+          .return_indices = o.return_indices,
           .index_kind = o.index_kind};
 }
 template <int N>
@@ -199,15 +229,24 @@ PoolSpec to_spec(const AdaptiveAvgPool<N>& o) {
 }
 template <int N>
 PoolSpec to_spec(const FractionalMaxPool<N>& o) {
-  PoolSpec spec{.op = Op::fractional_max_pool, .dims = N, .kernel_size = o.kernel_size, .output_size = o.output_size,
-                .return_indices = o.return_indices, .index_kind = o.index_kind};
+  PoolSpec spec{.op = Op::fractional_max_pool,
+                .dims = N,
+                .kernel_size = o.kernel_size,
+                .output_size = o.output_size,
+                .return_indices = o.return_indices,
+                .index_kind = o.index_kind};
   for (int i = 0; i < N; ++i) spec.output_ratio[i] = o.output_ratio.values[i];
   return spec;
 }
 template <int N>
 PoolSpec to_spec(const MaxUnpool<N>& o) {
-  return {.op = Op::max_unpool, .dims = N, .kernel_size = o.kernel_size, .stride = o.stride,
-          .padding = static_cast<const DimList&>(o.padding), .dilation = o.dilation, .output_size = o.output_size,
+  return {.op = Op::max_unpool,
+          .dims = N,
+          .kernel_size = o.kernel_size,
+          .stride = o.stride,
+          .padding = static_cast<const DimList&>(o.padding),
+          .dilation = o.dilation,
+          .output_size = o.output_size,
           .index_kind = o.index_kind};
 }
 

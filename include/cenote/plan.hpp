@@ -64,14 +64,14 @@ class CENOTE_API Plan {
     return make(Pass::backward, input, to_spec(o), options);
   }
 
-#define CENOTE_PLAN_FACTORY(function, Options)                                                                            \
-  template <int N>                                                                                                        \
-  static Plan function(const TensorDesc& input, const Options<N>& o, const PlanOptions& options = {}) {                   \
-    return make(Pass::forward, input, to_spec(o), options);                                                               \
-  }                                                                                                                       \
-  template <int N>                                                                                                        \
-  static Plan function##_backward(const TensorDesc& input, const Options<N>& o, const PlanOptions& options = {}) {        \
-    return make(Pass::backward, input, to_spec(o), options);                                                              \
+#define CENOTE_PLAN_FACTORY(function, Options)                                                                     \
+  template <int N>                                                                                                 \
+  static Plan function(const TensorDesc& input, const Options<N>& o, const PlanOptions& options = {}) {            \
+    return make(Pass::forward, input, to_spec(o), options);                                                        \
+  }                                                                                                                \
+  template <int N>                                                                                                 \
+  static Plan function##_backward(const TensorDesc& input, const Options<N>& o, const PlanOptions& options = {}) { \
+    return make(Pass::backward, input, to_spec(o), options);                                                       \
   }
   CENOTE_PLAN_FACTORY(max_pool, MaxPool)
   CENOTE_PLAN_FACTORY(min_pool, MinPool)
@@ -123,7 +123,8 @@ CENOTE_API std::vector<std::string> cpu_targets();
 /// Rewrites indices of one kind as another, for the pool described (its forward's input and options): lossless both ways.
 /// `from` and `to` have the pool's output shape and the dtype of their kind. Throws Error on an index that is no tap of its
 /// window. fractional_max_pool: needs random_samples for the window kind.
-CENOTE_API void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind from_kind, const TensorView& from,
-                                IndexKind to_kind, const TensorView& to, const TensorView* random_samples = nullptr);
+CENOTE_API void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind from_kind,
+                                const TensorView& from, IndexKind to_kind, const TensorView& to,
+                                const TensorView* random_samples = nullptr);
 
 }  // namespace cenote

@@ -67,14 +67,16 @@ void AlongRegular(const AlongRow<C>& row) {
   const hn::RebindToSigned<decltype(d)> di;
   const RowPlan& plan = row.plan;
   const Axis& axis = plan.problem.axis[2];
-  const std::int64_t taps = axis.kernel, step = axis.dilation * plan.inner, elements = row.tile.target_columns * plan.inner;
+  const std::int64_t taps = axis.kernel, step = axis.dilation * plan.inner,
+                     elements = row.tile.target_columns * plan.inner;
   for (std::int64_t q = 0; q < elements; q += static_cast<std::int64_t>(hn::Lanes(d))) {
     Accumulator<decltype(d), kFold, kAnyOrder> a;
     const C* from = row.buffer + q * kStride;
     const CodeOf<C>* codes = row.codes + q * kStride;
     auto code = [&](std::int64_t tap) HWY_ATTR {
       return [&row, codes, step, tap, di]() HWY_ATTR {
-        return hn::Add(LoadStrided<kStride>(di, codes + tap * step), hn::Set(di, static_cast<CodeOf<C>>(tap) * row.tap_step));
+        return hn::Add(LoadStrided<kStride>(di, codes + tap * step),
+                       hn::Set(di, static_cast<CodeOf<C>>(tap) * row.tap_step));
       };
     };
     a.First(d, LoadStrided<kStride>(d, from), code(0));
@@ -92,7 +94,8 @@ void AlongDoubling(const AlongRow<C>& row) {
   using Code = CodeOf<C>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Axis& axis = row.plan.problem.axis[2];
-  const std::int64_t taps = axis.kernel, step = axis.dilation * row.plan.inner, elements = row.tile.target_columns * row.plan.inner;
+  const std::int64_t taps = axis.kernel, step = axis.dilation * row.plan.inner,
+                     elements = row.tile.target_columns * row.plan.inner;
   // to[x] = from the fold at x and the fold `shift` taps further on; ascending, so that reading ahead of writing in place is right.
   auto join = [&](std::int64_t count, std::int64_t shift, C* to, Code* to_codes) HWY_ATTR {
     const auto moved = hn::Set(di, static_cast<Code>(shift) * row.tap_step);
@@ -110,7 +113,8 @@ void AlongDoubling(const AlongRow<C>& row) {
       if ((taps & size) != 0) {
         for (std::int64_t q = 0; q < elements; q += lanes) {
           const auto part = hn::LoadU(d, row.buffer + q + summed * step);
-          hn::StoreU(summed == 0 ? hn::Add(hn::Zero(d), part) : hn::Add(hn::LoadU(d, row.result + q), part), d, row.result + q);
+          hn::StoreU(summed == 0 ? hn::Add(hn::Zero(d), part) : hn::Add(hn::LoadU(d, row.result + q), part), d,
+                     row.result + q);
         }
         summed += size;
       }
@@ -197,7 +201,8 @@ void AlongGathered(const AlongRow<C>& row) {
       // Lanes beyond the tile may belong to the next one, and look before the buffer.
       auto position = hn::Max(hn::Sub(hn::LoadU(di, table.position.data() + from + q), origin), zero);
       if (q + static_cast<std::int64_t>(hn::Lanes(d)) > row.tile.target_columns * plan.inner) {
-        const auto real = hn::Lt(hn::Iota(di, static_cast<Code>(q)), hn::Set(di, static_cast<Code>(row.tile.target_columns * plan.inner)));
+        const auto real = hn::Lt(hn::Iota(di, static_cast<Code>(q)),
+                                 hn::Set(di, static_cast<Code>(row.tile.target_columns * plan.inner)));
         position = hn::IfThenElseZero(real, position);
       }
       const auto count = plan.even ? zero : hn::LoadU(di, table.count.data() + from + q);
@@ -206,7 +211,8 @@ void AlongGathered(const AlongRow<C>& row) {
           LaneSums<decltype(d)> sums(d);
           for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
             const auto here = hn::GatherIndex(d, row.buffer, position);
-            const auto inside = hn::Lt(hn::Set(di, static_cast<Code>(tap)), plan.even ? hn::Set(di, hwy::LimitsMax<Code>()) : count);
+            const auto inside =
+                hn::Lt(hn::Set(di, static_cast<Code>(tap)), plan.even ? hn::Set(di, hwy::LimitsMax<Code>()) : count);
             sums.Add(tap, hn::IfThenElseZero(hn::RebindMask(d, inside), here));
             const auto more = plan.even ? inside : hn::Lt(hn::Set(di, static_cast<Code>(tap + 1)), count);
             position = hn::IfThenElse(more, hn::Add(position, step), position);
@@ -228,7 +234,8 @@ void AlongGathered(const AlongRow<C>& row) {
           }
         }
         auto code = [&]() HWY_ATTR {
-          const auto ended = plan.even ? tap_lanes : hn::Min(tap_lanes, hn::Max(hn::Sub(count, hn::Set(di, Code{1})), zero));
+          const auto ended =
+              plan.even ? tap_lanes : hn::Min(tap_lanes, hn::Max(hn::Sub(count, hn::Set(di, Code{1})), zero));
           return hn::Add(hn::GatherIndex(di, row.codes, position), row.tap_step != 0 ? ended : zero);
         };
         if (tap == 0) {
@@ -282,7 +289,8 @@ void AlongSpanned(const AlongRow<C>& row) {
         if (!whole) v = hn::IfThenElse(inside, v, identity);
         a.Next(d, v, [&]() HWY_ATTR {
           const auto tap_lanes = hn::Add(iota, hn::Set(di, static_cast<Code>(tap)));
-          const auto code = hn::Add(hn::LoadU(di, row.codes + first + tap), row.tap_step != 0 ? tap_lanes : hn::Zero(di));
+          const auto code =
+              hn::Add(hn::LoadU(di, row.codes + first + tap), row.tap_step != 0 ? tap_lanes : hn::Zero(di));
           return whole ? code : hn::IfThenElse(hn::RebindMask(di, inside), code, hn::Set(di, hwy::LimitsMax<Code>()));
         });
       }

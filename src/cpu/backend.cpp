@@ -47,7 +47,8 @@ Status find_invalid_index(const Problem& p, const void* indices, const std::int6
         for (std::int64_t oh = 0; oh < p.axis[1].output; ++oh) {
           for (std::int64_t ow = 0; ow < p.axis[2].output; ++ow) {
             const Layout& l = p.indices;
-            const std::int64_t index = read_index(indices, p.index_dtype, n * l.n + c * l.c + od * l.d + oh * l.h + ow * l.w);
+            const std::int64_t index =
+                read_index(indices, p.index_dtype, n * l.n + c * l.c + od * l.d + oh * l.h + ow * l.w);
             if (index == -1 && !unpool) continue;
             bool valid = false;
             if (p.index_kind == IndexKind::window) {
@@ -60,20 +61,21 @@ Status find_invalid_index(const Problem& p, const void* indices, const std::int6
             }
             if (valid) continue;
             return Status::failure(ErrorCode::invalid_index, "saved_indices",
-                                   "%s%dd%s: index %lld at (n %lld, c %lld, d %lld, h %lld, w %lld) is not %s", name_of(p.op), p.dims,
-                                   p.pass == Pass::backward ? " backward" : "", static_cast<long long>(index),
-                                   static_cast<long long>(n), static_cast<long long>(c), static_cast<long long>(od),
-                                   static_cast<long long>(oh), static_cast<long long>(ow),
-                                   unpool                                                 ? "a place in the plane it points into"
-                                   : fractional && p.index_kind != IndexKind::window ? "-1 or a place in the plane it points into"
-                                                                                     : "-1 or an element of its window");
+                                   "%s%dd%s: index %lld at (n %lld, c %lld, d %lld, h %lld, w %lld) is not %s",
+                                   name_of(p.op), p.dims, p.pass == Pass::backward ? " backward" : "",
+                                   static_cast<long long>(index), static_cast<long long>(n), static_cast<long long>(c),
+                                   static_cast<long long>(od), static_cast<long long>(oh), static_cast<long long>(ow),
+                                   unpool ? "a place in the plane it points into"
+                                   : fractional && p.index_kind != IndexKind::window
+                                       ? "-1 or a place in the plane it points into"
+                                       : "-1 or an element of its window");
           }
         }
       }
     }
   }
-  return Status::failure(ErrorCode::invalid_index, "saved_indices", "%s%dd: an index does not point into its plane or window",
-                         name_of(p.op), p.dims);
+  return Status::failure(ErrorCode::invalid_index, "saved_indices",
+                         "%s%dd: an index does not point into its plane or window", name_of(p.op), p.dims);
 }
 
 class FoldKernel final : public Kernel {
@@ -100,7 +102,10 @@ class FoldKernel final : public Kernel {
 class SumBackwardKernel final : public Kernel {
  public:
   SumBackwardKernel(RowPlan plan, RowPlan forward, SumBackwardFn backward, std::int64_t bytes, std::size_t row_bytes)
-      : plan_(std::move(plan)), forward_(std::move(forward)), backward_(backward), bytes_(bytes),
+      : plan_(std::move(plan)),
+        forward_(std::move(forward)),
+        backward_(backward),
+        bytes_(bytes),
         scratch_(slot_count(), plan_.bytes + forward_.bytes + row_bytes) {}
 
   Status run(const RunArgs& args) const noexcept override {
@@ -179,8 +184,12 @@ using PlaneFn = void (*)(const PlaneRun&);
 class PlaneKernel final : public Kernel {
  public:
   PlaneKernel(const Problem& p, PlaneFn plane, std::int64_t bytes)
-      : problem_(p), plane_(plane), bytes_(bytes), fractional_(p.op == Op::fractional_max_pool),
-        starts_bytes_(fractional_ ? static_cast<std::size_t>(p.axis[0].output + p.axis[1].output + p.axis[2].output) * 8 : 0),
+      : problem_(p),
+        plane_(plane),
+        bytes_(bytes),
+        fractional_(p.op == Op::fractional_max_pool),
+        starts_bytes_(fractional_ ? static_cast<std::size_t>(p.axis[0].output + p.axis[1].output + p.axis[2].output) * 8
+                                  : 0),
         half_sums_((p.dtype == DType::f16 || p.dtype == DType::bf16) && plane == plain_max_backward),
         scratch_(slot_count(), starts_bytes_ + (half_sums_ ? static_cast<std::size_t>(plane_size(p)) * 4 : 0)) {}
 
@@ -226,10 +235,10 @@ class PlaneKernel final : public Kernel {
       for (int a = 3 - problem_.dims; a < 3; ++a) {
         const double value = sample(samples, i / problem_.channels, i % problem_.channels, a);
         if (value >= 0 && value < 1) continue;
-        return Status::failure(ErrorCode::invalid_argument, "random_samples",
-                               "%s%dd: random_samples must lie in [0, 1), got %g at (n %lld, c %lld)", name_of(problem_.op),
-                               problem_.dims, value, static_cast<long long>(i / problem_.channels),
-                               static_cast<long long>(i % problem_.channels));
+        return Status::failure(
+            ErrorCode::invalid_argument, "random_samples",
+            "%s%dd: random_samples must lie in [0, 1), got %g at (n %lld, c %lld)", name_of(problem_.op), problem_.dims,
+            value, static_cast<long long>(i / problem_.channels), static_cast<long long>(i % problem_.channels));
       }
     }
     return {};
@@ -289,7 +298,8 @@ std::string reason_of(const RowPlan& plan) {
     case Columns::strided: return "planar rows with " + stride + " can be deinterleaved";
     case Columns::phased: return "planar rows with " + stride + " can be interleaved from their phases";
     case Columns::per_channel: return std::to_string(plan.inner) + " channels fill whole vectors";
-    case Columns::spanned: return "windows of up to " + std::to_string(plan.table.most) + " taps are worth a vector each";
+    case Columns::spanned:
+      return "windows of up to " + std::to_string(plan.table.most) + " taps are worth a vector each";
     case Columns::gathered:
       return plan.inner > 1 ? std::to_string(plan.inner) + " channels do not fill a vector"
                             : "short windows follow each other at no step that loads could follow";
@@ -299,8 +309,8 @@ std::string reason_of(const RowPlan& plan) {
 
 std::string describe_rows(const RowPlan& plan, const char* what) {
   return std::string(what) + "; rows of " + (plan.inner == 1 ? "single planes" : "channels-last columns") + " in " +
-         std::to_string(plan.tiles.size()) + (plan.tiles.size() == 1 ? " tile; " : " tiles; ") + name_of(plan.columns) + ", because " +
-         reason_of(plan);
+         std::to_string(plan.tiles.size()) + (plan.tiles.size() == 1 ? " tile; " : " tiles; ") + name_of(plan.columns) +
+         ", because " + reason_of(plan);
 }
 
 std::unique_ptr<Kernel> make_fold(const Described& described, const RowKernels& kernels) {
@@ -331,7 +341,8 @@ std::unique_ptr<Kernel> make_sum_backward(const Described& described, const RowK
     row_bytes = plan.packed_pitch;
   }
   const std::string explain = describe_rows(plan, "gather from the rows of grad_output");
-  auto kernel = std::make_unique<SumBackwardKernel>(std::move(plan), std::move(forward), power ? kernels.power_backward : kernels.sum_backward,
+  auto kernel = std::make_unique<SumBackwardKernel>(std::move(plan), std::move(forward),
+                                                    power ? kernels.power_backward : kernels.sum_backward,
                                                     described.bytes_moved, row_bytes);
   kernel->explain = explain;
   return kernel;
@@ -341,7 +352,8 @@ std::unique_ptr<Kernel> make_sum_backward(const Described& described, const RowK
 double comparisons_per_element(const Problem& p) {
   double comparisons = 1;
   for (const Axis& axis : p.axis) {
-    comparisons *= static_cast<double>(axis.kernel) * static_cast<double>(axis.output) / static_cast<double>(axis.input);
+    comparisons *=
+        static_cast<double>(axis.kernel) * static_cast<double>(axis.output) / static_cast<double>(axis.input);
   }
   return comparisons;
 }
@@ -386,11 +398,12 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   }
   if (!kernel) {
     kernel = std::make_unique<PlaneKernel>(p, plane, described.bytes_moved);
-    kernel->explain = std::string("plane by plane, element by element, because ") +
-                      (p.op == Op::max_unpool || p.op == Op::fractional_max_pool ? "its indices or windows follow no order"
-                       : p.pass == Pass::backward && is_max(p) && plane_size(p) < (std::int64_t{1} << 30)
-                           ? "so many windows see each element that asking them all costs more than scattering"
-                           : "the plane is beyond 32-bit positions");
+    kernel->explain =
+        std::string("plane by plane, element by element, because ") +
+        (p.op == Op::max_unpool || p.op == Op::fractional_max_pool ? "its indices or windows follow no order"
+         : p.pass == Pass::backward && is_max(p) && plane_size(p) < (std::int64_t{1} << 30)
+             ? "so many windows see each element that asking them all costs more than scattering"
+             : "the plane is beyond 32-bit positions");
   }
   kernel->target = target.name;
   return kernel;
@@ -424,18 +437,19 @@ std::vector<std::string> cpu_targets() {
 
 std::unique_ptr<Kernel> make_cpu_kernel(const Described& described, const PlanOptions& options, Status& status) {
   const std::vector<simd::Target> targets = simd::targets();
-  const auto chosen = std::find_if(targets.begin(), targets.end(),
-                                   [&](const simd::Target& t) { return options.target.empty() || t.name == options.target; });
+  const auto chosen = std::find_if(targets.begin(), targets.end(), [&](const simd::Target& t) {
+    return options.target.empty() || t.name == options.target;
+  });
   if (chosen == targets.end()) {
-    status = Status::failure(ErrorCode::invalid_argument, "target", "target: this machine and build have no instruction set \"%s\"",
-                             options.target.c_str());
+    status = Status::failure(ErrorCode::invalid_argument, "target",
+                             "target: this machine and build have no instruction set \"%s\"", options.target.c_str());
     return nullptr;
   }
   try {
     return simd::make_kernel(described, *chosen);
   } catch (const std::bad_alloc&) {
-    status = Status::failure(ErrorCode::out_of_memory, "plan", "%s%dd: not enough memory for the plan", name_of(described.problem.op),
-                             described.problem.dims);
+    status = Status::failure(ErrorCode::out_of_memory, "plan", "%s%dd: not enough memory for the plan",
+                             name_of(described.problem.op), described.problem.dims);
     return nullptr;
   }
 }

@@ -47,15 +47,14 @@ struct RowBlock {
 
 /// Folds vectors at elements [x, x + kVectors * lanes) of the block's rows.
 template <Fold kFold, Map kMap, int kVectors, class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t x, C* HWY_RESTRICT buffer,
-                         CodeOf<C>* HWY_RESTRICT codes) {
+HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t x,
+                         C* HWY_RESTRICT buffer, CodeOf<C>* HWY_RESTRICT codes) {
   static_assert(kVectors == 1 || kVectors == 2);
   const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const double exponent = plan.problem.norm_type;
-  auto load = [&](int row, std::int64_t at) HWY_ATTR {
-    return Mapped<kMap>(d, LoadAs(d, block.rows[row] + at), plan.power_kind, exponent);
-  };
+  auto load = [&](int row, std::int64_t at)
+                  HWY_ATTR { return Mapped<kMap>(d, LoadAs(d, block.rows[row] + at), plan.power_kind, exponent); };
   Accumulator<D, kFold, false> a, b;
   int row = 0;
   if (block.continues) {

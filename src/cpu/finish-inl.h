@@ -18,7 +18,8 @@ inline std::int64_t DivideTowardZero(std::int64_t a, std::int64_t b) {
 
 /// values[q] /= row_factor * column factor, for outputs [first, first + columns) of `inner` elements. One division per element.
 template <class C>
-void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor, C* HWY_RESTRICT values) {
+void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor,
+               C* HWY_RESTRICT values) {
   const std::int64_t inner = plan.inner;
   const bool uniform = plan.column_factor.empty();
   const std::int64_t elements = columns * inner;
@@ -30,7 +31,8 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
       if (divisor == C{1}) return;
       if (plan.factor_is_power_of_two && divisor > 0) {  // exact either way, and the multiplication is cheaper
         const auto scale = hn::Set(d, C{1} / divisor);
-        for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
+        for (std::int64_t q = 0; q < elements; q += lanes)
+          hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
         return;
       }
       const auto by = hn::Set(d, divisor), zero = hn::Zero(d);  // + 0: a negative divisor makes no -0, as in PyTorch
@@ -46,7 +48,8 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
     }
   } else {
     for (std::int64_t o = 0; o < columns; ++o) {
-      const auto divisor = static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
+      const auto divisor =
+          static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
       if (divisor == 0) continue;
       for (std::int64_t c = 0; c < inner; ++c) {
         C& value = values[o * inner + c];
@@ -58,7 +61,8 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
 
 /// Lp: the window's sum of powers becomes v = K/n * sum.
 template <class C>
-void ScalePowerSums(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor, C* HWY_RESTRICT values) {
+void ScalePowerSums(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor,
+                    C* HWY_RESTRICT values) {
   if constexpr (hwy::IsFloat<C>()) {
     for (std::int64_t o = 0; o < columns; ++o) {
       const double n = row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[first + o]);
@@ -104,7 +108,8 @@ void PutRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, c
 
 /// Codes become indices. A code of -1 is "none" in every kind.
 template <class Index, class Code>
-void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* HWY_RESTRICT codes, Index* staged, Index* target) {
+void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* HWY_RESTRICT codes, Index* staged,
+                Index* target) {
   Index* HWY_RESTRICT to = plan.indices.dense ? target : staged;
   for (std::int64_t q = 0; q < columns * plan.inner; ++q) to[q] = static_cast<Index>(codes[q]);
   if (!plan.indices.dense) unpack_row(plan.indices, columns, plan.inner, staged, target);

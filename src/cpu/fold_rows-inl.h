@@ -140,12 +140,14 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
       for (std::int64_t x = 0; x < elements; ++x) codes[x] += column[x] + first;
     }
   }
-  FillPadding<kFold>(plan, tile, space.buffer, space.codes);  // after the rows: a short one was stored as a whole vector
+  FillPadding<kFold>(plan, tile, space.buffer,
+                     space.codes);  // after the rows: a short one was stored as a whole vector
   return rows;
 }
 
 template <Fold kFold, Map kMap, class T, class C>
-void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit) {
+void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
+                    const UnitCursor& unit) {
   const Tile& tile = unit.tile();
   const std::int64_t od = unit.depth, oh = unit.height;
   const std::int64_t elements = tile.target_columns * plan.inner;

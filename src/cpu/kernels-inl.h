@@ -19,7 +19,8 @@ template <class T>
 using MaxLane = std::conditional_t<kIsHalf<T>, float, T>;
 /// Compute type of everything else.
 template <class T>
-using FoldLane = std::conditional_t<kIsHalf<T>, float, std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, std::int32_t, T>>;
+using FoldLane =
+    std::conditional_t<kIsHalf<T>, float, std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, std::int32_t, T>>;
 
 template <class T>
 constexpr RowKernels MakeKernels() {

@@ -12,9 +12,10 @@
 namespace cenote::simd {
 
 using FoldRowsFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
-using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin, std::int64_t end,
-                               char* scratch);
-using MaxBackwardFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch, IndexTally&);
+using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin,
+                               std::int64_t end, char* scratch);
+using MaxBackwardFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch,
+                               IndexTally&);
 
 /// Null where the element type has no such op.
 struct RowKernels {

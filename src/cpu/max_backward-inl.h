@@ -36,10 +36,11 @@ void CodesFromIndices(const Index* HWY_RESTRICT from, Code* HWY_RESTRICT to, std
 
 /// The indices of output row (od, oh) as codes. Taps of windows that differ in size are rewritten as flat positions.
 template <class Code>
-void LoadCodes(const RowPlan& plan, const RowPointers& pointers, const UnitCursor& unit, std::int64_t od, std::int64_t oh,
-               char* staged, Code* to) {
+void LoadCodes(const RowPlan& plan, const RowPointers& pointers, const UnitCursor& unit, std::int64_t od,
+               std::int64_t oh, char* staged, Code* to) {
   const Problem& p = plan.problem;
-  const std::int64_t first = unit.tile().source_first, columns = unit.tile().source_columns, elements = columns * plan.inner;
+  const std::int64_t first = unit.tile().source_first, columns = unit.tile().source_columns,
+                     elements = columns * plan.inner;
   const std::int64_t at = unit.offset(plan.indices, od, oh, first);
   auto load = [&](const auto* indices) HWY_ATTR {
     using Index = std::remove_cv_t<std::remove_pointer_t<decltype(indices)>>;
@@ -88,7 +89,8 @@ struct MatchRow {
 
 /// One comparison: adds the gradients whose code is `target`.
 template <class D, class DI, class C = hn::TFromD<D>>
-HWY_INLINE void AddMatching(D d, DI, hn::Vec<DI> code, hn::Vec<DI> target, hn::Vec<D> gradient, hn::Vec<D>& sum, hn::Vec<DI>& count) {
+HWY_INLINE void AddMatching(D d, DI, hn::Vec<DI> code, hn::Vec<DI> target, hn::Vec<D> gradient, hn::Vec<D>& sum,
+                            hn::Vec<DI>& count) {
   const auto won = hn::Eq(code, target);
   sum = hn::Add(sum, hn::IfThenElseZero(hn::RebindMask(d, won), gradient));
   count = hn::Sub(count, hn::VecFromMask(DI(), won));
@@ -128,7 +130,8 @@ void MatchPhased(MatchRow<C>& row) {
           auto target = flat ? hn::Add(columns, hn::Set(di, row.rows.base[r]))
                              : hn::Set(di, static_cast<Code>(row.rows.base[r] + f + m * kStride));
           if (!inside) target = hn::IfThenElse(real, target, nowhere);
-          AddMatching(d, di, hn::LoadU(di, row.rows.codes[r] + at - m), target, hn::LoadU(d, row.rows.gradients[r] + at - m), sum, count);
+          AddMatching(d, di, hn::LoadU(di, row.rows.codes[r] + at - m), target,
+                      hn::LoadU(d, row.rows.gradients[r] + at - m), sum, count);
         }
       }
       phase[f] = sum;
@@ -180,8 +183,8 @@ void MatchChannels(MatchRow<C>& row) {
         for (std::int64_t m = 0; m < seen.count; ++m) {
           const std::int64_t from = (seen.first + m * seen.step - row.tile.source_first) * inner + at;
           const Code target = static_cast<Code>(row.rows.base[r] + (flat ? x : seen.first_tap - m * seen.tap_step));
-          AddMatching(d, di, hn::LoadU(di, row.rows.codes[r] + from), hn::Set(di, target), hn::LoadU(d, row.rows.gradients[r] + from), sum,
-                      count);
+          AddMatching(d, di, hn::LoadU(di, row.rows.codes[r] + from), hn::Set(di, target),
+                      hn::LoadU(d, row.rows.gradients[r] + from), sum, count);
         }
       }
       C* to = row.result + i * inner + at;
@@ -219,7 +222,8 @@ void MatchGathered(MatchRow<C>& row) {
     const auto column = hn::LoadU(di, table.column_codes.data() + from + q);
     auto sum = hn::Zero(d);
     for (int r = 0; r < row.rows.count; ++r) {
-      auto position = hn::IfThenElseZero(real, hn::Max(hn::Sub(hn::LoadU(di, table.position.data() + from + q), origin), zero));
+      auto position =
+          hn::IfThenElseZero(real, hn::Max(hn::Sub(hn::LoadU(di, table.position.data() + from + q), origin), zero));
       const auto target = hn::Add(column, hn::Set(di, row.rows.base[r]));
       for (std::int64_t m = 0; m < plan.table.most; ++m) {
         const auto inside = hn::Lt(hn::Set(di, static_cast<Code>(m)), seen_by);
@@ -274,7 +278,9 @@ class RowCache {
   /// Fills entry `i` of `rows` with output row (od, oh).
   void get(const UnitCursor& unit, std::int64_t od, std::int64_t oh, int i, PreparedRows<C>& rows) {
     // Without dilation the covering rows are consecutive: their remainders differ, so that none pushes out another.
-    const int slot = plan_.cached_rows ? static_cast<int>(od % plan_.cached_depths * plan_.cached_heights + oh % plan_.cached_heights) : i;
+    const int slot = plan_.cached_rows
+                         ? static_cast<int>(od % plan_.cached_depths * plan_.cached_heights + oh % plan_.cached_heights)
+                         : i;
     C* g = gradients_ + slot * row_elements_;
     Code* k = codes_ + slot * row_elements_;
     rows.gradients[i] = g;
@@ -284,7 +290,8 @@ class RowCache {
     const Tile& tile = unit.tile();
     const std::int64_t left = tile.pad_left * plan_.inner, elements = tile.source_columns * plan_.inner;
     LoadRow(plan_.source, tile.source_columns, plan_.inner,
-            static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first), space_.staged, g + left);
+            static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first),
+            space_.staged, g + left);
     LoadCodes(plan_, pointers_, unit, od, oh, reinterpret_cast<char*>(space_.staged), k + left);
     for (std::int64_t x = 0; x < left; ++x) k[x] = Code{kNoCode};
     for (std::int64_t x = 0; x < tile.pad_right * plan_.inner; ++x) k[left + elements + x] = Code{kNoCode};
@@ -305,8 +312,8 @@ class RowCache {
 
 /// Units [begin, end) of grad_input. Adds to `tally` what its check of the indices needs: each valid index matches exactly once.
 template <class T, class C>
-void MaxBackwardRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch,
-                     IndexTally& tally) {
+void MaxBackwardRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                     char* scratch, IndexTally& tally) {
   using Code = CodeOf<C>;
   const Workspace<T, C> space(plan, scratch);
   const Problem& p = plan.problem;
@@ -333,7 +340,8 @@ void MaxBackwardRows(const RowPlan& plan, const RowPointers& pointers, std::int6
         }
         std::int64_t base = (unit.depth * p.axis[1].input + unit.height) * p.axis[2].input;
         if (plan.code_kind != Codes::flat) {
-          const std::int64_t tap_d = wd.skipped + (unit.depth - wd.first) / wd.step, tap_h = wh.skipped + (unit.height - wh.first) / wh.step;
+          const std::int64_t tap_d = wd.skipped + (unit.depth - wd.first) / wd.step,
+                             tap_h = wh.skipped + (unit.height - wh.first) / wh.step;
           base = (tap_d * wh.whole + tap_h) * p.axis[2].kernel;
         }
         prepared.base[i] = static_cast<Code>(base);

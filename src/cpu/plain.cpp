@@ -10,7 +10,8 @@
 namespace cenote::simd {
 namespace {
 
-std::int64_t offset_of(const Layout& l, std::int64_t n, std::int64_t c, std::int64_t d, std::int64_t h, std::int64_t w) {
+std::int64_t offset_of(const Layout& l, std::int64_t n, std::int64_t c, std::int64_t d, std::int64_t h,
+                       std::int64_t w) {
   return n * l.n + c * l.c + d * l.d + h * l.h + w * l.w;
 }
 
@@ -23,8 +24,12 @@ bool is_dense_plane(const Layout& l, std::int64_t height, std::int64_t width) {
 class PlaneOffsets {
  public:
   PlaneOffsets(const Problem& p, const Layout& layout)
-      : layout_(layout), height_(p.axis[1].input), width_(p.axis[2].input),
-        dense_(is_dense_plane(layout, height_, width_) || (p.axis[0].input == 1 && is_dense_plane({0, 0, height_ * width_, layout.h, layout.w}, height_, width_))) {}
+      : layout_(layout),
+        height_(p.axis[1].input),
+        width_(p.axis[2].input),
+        dense_(
+            is_dense_plane(layout, height_, width_) ||
+            (p.axis[0].input == 1 && is_dense_plane({0, 0, height_ * width_, layout.h, layout.w}, height_, width_))) {}
   bool dense() const { return dense_; }
   std::int64_t operator()(std::int64_t flat) const {
     if (dense_) return flat;
@@ -76,7 +81,8 @@ double divisor_of(const Problem& p, const OutputWindows& windows) {
   if (p.divisor_override != 0) return static_cast<double>(p.divisor_override);
   double divisor = 1;
   for (const Window& w : windows.axis) {
-    divisor *= static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : larger(1, w.count));
+    divisor *=
+        static_cast<double>(p.count_include_pad || p.reduction == Reduction::power ? w.padded : larger(1, w.count));
   }
   return divisor;
 }
@@ -94,7 +100,8 @@ A divided(const Problem& p, A sum, double divisor) {
 
 /// Calls visit(flat position, element offset) for every tap inside the input, in row-major order.
 template <class Visit>
-void for_each_tap(const Problem& p, const OutputWindows& windows, const Layout& layout, std::int64_t n, std::int64_t c, Visit visit) {
+void for_each_tap(const Problem& p, const OutputWindows& windows, const Layout& layout, std::int64_t n, std::int64_t c,
+                  Visit visit) {
   const Window &wd = windows.axis[0], &wh = windows.axis[1], &ww = windows.axis[2];
   for (std::int64_t z = 0; z < wd.count; ++z) {
     const std::int64_t d = wd.first + z * wd.step;
@@ -227,7 +234,8 @@ void max_backward_as(const PlaneRun& run) {
         gradient = x == 0 ? gradient * 0 : x < 0 ? -gradient : gradient;
       }
     } else {
-      const std::int64_t index = read_index(run.args.saved_indices, p.index_dtype, offset_of(p.indices, run.n, run.c, od, oh, ow));
+      const std::int64_t index =
+          read_index(run.args.saved_indices, p.index_dtype, offset_of(p.indices, run.n, run.c, od, oh, ow));
       if (index == -1) return;
       flat = index;
       if (windows_known) {
@@ -263,14 +271,15 @@ void sum_backward_as(const PlaneRun& run) {
     const Cover cd = cover(p.axis[0], d), ch = cover(p.axis[1], h), cw = cover(p.axis[2], w);
     Wide<T> sum{0};
     for (std::int64_t i = 0; i < cd.count * ch.count * cw.count; ++i) {
-      const std::int64_t od = cd.first + i / (ch.count * cw.count) * cd.step, oh = ch.first + i / cw.count % ch.count * ch.step,
-                         ow = cw.first + i % cw.count * cw.step;
+      const std::int64_t od = cd.first + i / (ch.count * cw.count) * cd.step,
+                         oh = ch.first + i / cw.count % ch.count * ch.step, ow = cw.first + i % cw.count * cw.step;
       const OutputWindows windows = windows_of(p, run.starts, od, oh, ow);
       Wide<T> gradient = widened(grad_output[offset_of(p.grad_output, run.n, run.c, od, oh, ow)]);
       if (p.reduction == Reduction::average) gradient = divided(p, gradient, divisor_of(p, windows));
       if constexpr (!std::is_integral_v<T>) {
         if (p.reduction == Reduction::power) {
-          const auto v = static_cast<double>(power_sum(p, windows, static_cast<const T*>(run.args.input), run.n, run.c));
+          const auto v =
+              static_cast<double>(power_sum(p, windows, static_cast<const T*>(run.args.input), run.n, run.c));
           double full = 1;
           for (const Axis& axis : p.axis) full *= static_cast<double>(axis.kernel);
           const double e = 1 / p.norm_type;
@@ -282,7 +291,8 @@ void sum_backward_as(const PlaneRun& run) {
     }
     if constexpr (!std::is_integral_v<T>) {
       if (p.reduction == Reduction::power) {
-        const auto x = static_cast<double>(widened(static_cast<const T*>(run.args.input)[offset_of(p.input, run.n, run.c, d, h, w)]));
+        const auto x = static_cast<double>(
+            widened(static_cast<const T*>(run.args.input)[offset_of(p.input, run.n, run.c, d, h, w)]));
         sum = static_cast<Wide<T>>(p.norm_type * std::pow(x, p.norm_type - 1)) * sum;
       }
     }
@@ -293,8 +303,10 @@ void sum_backward_as(const PlaneRun& run) {
 /// The place in the unpooled plane that a pooled element's index names; -1 when it is none.
 std::int64_t unpooled_place(const PlaneRun& run, std::int64_t od, std::int64_t oh, std::int64_t ow) {
   const Problem& p = run.problem;
-  const std::int64_t index = read_index(run.args.saved_indices, p.index_dtype, offset_of(p.indices, run.n, run.c, od, oh, ow));
-  const std::int64_t flat = p.index_kind == IndexKind::window ? flat_of_tap(p, windows_of(p, run.starts, od, oh, ow), index) : index;
+  const std::int64_t index =
+      read_index(run.args.saved_indices, p.index_dtype, offset_of(p.indices, run.n, run.c, od, oh, ow));
+  const std::int64_t flat =
+      p.index_kind == IndexKind::window ? flat_of_tap(p, windows_of(p, run.starts, od, oh, ow), index) : index;
   return flat >= 0 && flat < plane_size(p) ? flat : -1;
 }
 
@@ -307,7 +319,8 @@ void unpool_as(const PlaneRun& run) {
   if (place.dense()) {
     std::memset(output, 0, static_cast<std::size_t>(plane_size(p)) * sizeof(T));
   } else {
-    for_each_input(p, [&](std::int64_t d, std::int64_t h, std::int64_t w) { output[offset_of(p.output, 0, 0, d, h, w)] = T{}; });
+    for_each_input(
+        p, [&](std::int64_t d, std::int64_t h, std::int64_t w) { output[offset_of(p.output, 0, 0, d, h, w)] = T{}; });
   }
   for_each_output(p, [&](std::int64_t od, std::int64_t oh, std::int64_t ow) {
     const std::int64_t flat = unpooled_place(run, od, oh, ow);
@@ -322,7 +335,8 @@ void unpool_as(const PlaneRun& run) {
 template <class T>
 void unpool_backward_as(const PlaneRun& run) {
   const Problem& p = run.problem;
-  const auto* grad_output = static_cast<const T*>(run.args.grad_output) + run.n * p.grad_output.n + run.c * p.grad_output.c;
+  const auto* grad_output =
+      static_cast<const T*>(run.args.grad_output) + run.n * p.grad_output.n + run.c * p.grad_output.c;
   const PlaneOffsets place(p, p.grad_output);
   for_each_output(p, [&](std::int64_t od, std::int64_t oh, std::int64_t ow) {
     const std::int64_t flat = unpooled_place(run, od, oh, ow);

@@ -50,7 +50,8 @@ Span span_of(const RowPlan& plan, std::int64_t target, bool reversed) {
 bool pads_are_short(const Axis& axis) {
   const std::int64_t reach = (axis.kernel - 1) * axis.dilation;
   const std::int64_t overhang = (axis.output - 1) * axis.stride + reach + 1 - axis.pad_begin - axis.input;
-  return axis.kernel <= axis.input + axis.pad_begin + axis.pad_end + 1 && reach <= 4096 && axis.pad_begin <= 4096 && overhang <= 4096;
+  return axis.kernel <= axis.input + axis.pad_begin + axis.pad_end + 1 && reach <= 4096 && axis.pad_begin <= 4096 &&
+         overhang <= 4096;
 }
 
 /// Windows that follow each other at a fixed step that loads (or stores, in a backward) can follow.
@@ -128,7 +129,8 @@ void make_table(RowPlan& plan, std::int64_t target_total, bool reversed) {
     if (span.count == 0 && !reversed) plan.may_be_empty = true;
   }
   table.most = larger(1, table.most);  // where every window is empty, each is still given its identity
-  plan.even = std::all_of(table.count.begin(), table.count.end(), [&](std::int32_t count) { return count == table.most; });
+  plan.even =
+      std::all_of(table.count.begin(), table.count.end(), [&](std::int32_t count) { return count == table.most; });
 }
 
 Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64_t columns, std::int64_t source_total) {
@@ -137,7 +139,8 @@ Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64
   tile.target_first = first;
   tile.target_columns = columns;
   const bool reversed = task != RowTask::fold;
-  std::int64_t low = std::numeric_limits<std::int64_t>::max(), high = -1;  // source columns, unclipped in the regular modes
+  std::int64_t low = std::numeric_limits<std::int64_t>::max(),
+               high = -1;  // source columns, unclipped in the regular modes
   if (plan.columns == Columns::phased) {
     tile.first_unit = (first + axis.pad_begin) / axis.stride;
     tile.column_shift = (first + axis.pad_begin) % axis.stride;
@@ -182,7 +185,8 @@ Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64
 }
 
 template <class Lane>
-void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, std::int64_t slack, bool with_columns, LaneTable<Lane>& lanes) {
+void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, std::int64_t slack, bool with_columns,
+                LaneTable<Lane>& lanes) {
   if (plan.columns == Columns::gathered) {
     for (std::int64_t t = 0; t < target_total; ++t) {
       const auto at = static_cast<std::size_t>(t);
@@ -202,7 +206,8 @@ void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, st
   if (with_columns) {  // the same for every tile, counted from its first column
     std::int64_t most = 0;
     for (const Tile& tile : plan.tiles) most = larger(most, tile.source_columns);
-    for (std::int64_t x = 0; x < most * plan.inner; ++x) lanes.column_codes.push_back(static_cast<Lane>(x / plan.inner));
+    for (std::int64_t x = 0; x < most * plan.inner; ++x)
+      lanes.column_codes.push_back(static_cast<Lane>(x / plan.inner));
   }
 }
 
@@ -250,7 +255,8 @@ const char* name_of(Columns columns) {
 
 std::int64_t RowPlan::units() const {
   const bool to_input = transposed;
-  return outer * (to_input ? problem.axis[0].input * problem.axis[1].input : problem.axis[0].output * problem.axis[1].output) *
+  return outer *
+         (to_input ? problem.axis[0].input * problem.axis[1].input : problem.axis[0].output * problem.axis[1].output) *
          static_cast<std::int64_t>(tiles.size());
 }
 
@@ -267,7 +273,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.inner = inner != 0 ? inner : is_channels_last(p, leading) ? p.channels : 1;
   plan.outer_minor_count = plan.inner == 1 ? p.channels : 1;
   plan.outer = p.batch * plan.outer_minor_count;
-  const std::int64_t source_total = reversed ? axis.output : axis.input, target_total = reversed ? axis.input : axis.output;
+  const std::int64_t source_total = reversed ? axis.output : axis.input,
+                     target_total = reversed ? axis.input : axis.output;
   plan.source = row_tensor(reversed ? p.grad_output : p.input, plan.inner, source_total);
   plan.target = row_tensor(reversed ? p.grad_input : p.output, plan.inner, target_total);
   plan.indices = row_tensor(p.indices, plan.inner, axis.output);
@@ -276,7 +283,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   // Codes and table entries are 32-bit numbers in most lanes.
   std::int64_t taps = 1;
   for (const Axis& one : p.axis) taps = taps > kInt32Max / larger(one.kernel, 1) ? kInt32Max : taps * one.kernel;
-  if (plane_size(p) >= kInt32Max / 2 || axis.output * plan.inner >= kInt32Max / 2 || axis.input * plan.inner >= kInt32Max / 2) return false;
+  if (plane_size(p) >= kInt32Max / 2 || axis.output * plan.inner >= kInt32Max / 2 ||
+      axis.input * plan.inner >= kInt32Max / 2)
+    return false;
   // Rows divide by a double, which holds whole numbers up to 2^53.
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
   if (!is_floating(p.dtype) && (p.divisor_override > kExact || p.divisor_override < -kExact)) return false;
@@ -287,7 +296,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   // Regular windows without dilation need no table, however long the row.
   const bool plain = axis.rule == WindowRule::sliding && axis.dilation == 1;
   plan.columns = choose_columns(plan, task, lanes, axis.kernel, 1);
-  const bool tabled = plan.columns == Columns::per_channel || plan.columns == Columns::gathered || plan.columns == Columns::spanned;
+  const bool tabled =
+      plan.columns == Columns::per_channel || plan.columns == Columns::gathered || plan.columns == Columns::spanned;
   plan.table.most = axis.kernel;
   if (!plain || tabled) {
     make_table(plan, target_total, reversed);
@@ -301,10 +311,12 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   } else if (p.index_kind != IndexKind::window) {
     plan.code_kind = Codes::flat;
   } else {
-    plan.code_kind = task == RowTask::max_backward && (uneven_axis || plan.columns == Columns::gathered) ? Codes::flat : Codes::taps;
+    plan.code_kind =
+        task == RowTask::max_backward && (uneven_axis || plan.columns == Columns::gathered) ? Codes::flat : Codes::taps;
   }
   plan.uneven_windows = plan.code_kind == Codes::taps && uneven_axis;
-  plan.widest = larger(1, plan.columns == Columns::consecutive || plan.columns == Columns::strided ? axis.kernel : most);
+  plan.widest =
+      larger(1, plan.columns == Columns::consecutive || plan.columns == Columns::strided ? axis.kernel : most);
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
@@ -318,7 +330,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   if (task == RowTask::max_backward) {
     // An input row is seen by at most this many output rows, one after the other where nothing is dilated.
     auto most_covering = [](const Axis& one) {
-      return one.rule == WindowRule::adaptive ? one.output / larger(1, one.input) + 2 : ceil_div(one.kernel, one.stride);
+      return one.rule == WindowRule::adaptive ? one.output / larger(1, one.input) + 2
+                                              : ceil_div(one.kernel, one.stride);
     };
     plan.cached_depths = smaller(kRowBlock + 1, most_covering(p.axis[0]));
     plan.cached_heights = smaller(kRowBlock + 1, most_covering(p.axis[1]));

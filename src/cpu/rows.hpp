@@ -40,7 +40,7 @@ struct ColumnTable {
   std::vector<std::int32_t> first, count;  // clipped
   std::vector<std::int32_t> skipped;       // taps cut off in front
   std::int64_t step = 1;
-  std::int64_t most = 0;                   // largest count
+  std::int64_t most = 0;  // largest count
 };
 
 /// Per-element tables in the width of the compute type's lanes.
@@ -55,23 +55,24 @@ struct LaneTable {
 struct Tile {
   std::int64_t target_first, target_columns;
   std::int64_t source_first, source_columns;
-  std::int64_t pad_left, pad_right;    // columns of identity around the buffered source columns
-  std::int64_t first_unit;             // phased: (target_first + pad_begin) / stride
-  std::int64_t column_shift;           // phased: columns of the interleaved row before the first real one
-  std::int64_t owned_first, owned;     // max backward: the outputs whose first tap lies in this tile, for counting them once
+  std::int64_t pad_left, pad_right;  // columns of identity around the buffered source columns
+  std::int64_t first_unit;           // phased: (target_first + pad_begin) / stride
+  std::int64_t column_shift;         // phased: columns of the interleaved row before the first real one
+  std::int64_t owned_first,
+      owned;  // max backward: the outputs whose first tap lies in this tile, for counting them once
 };
 
 /// Everything a row kernel needs besides pointers: made once per plan, read-only in run().
 struct RowPlan {
-  Problem problem;       // adaptive axes whose windows are all alike appear as sliding ones
-  int power_kind;        // lp: how x^p is computed, see power-inl.h
-  int root_kind;         // lp: the same for ^(1/p), and for ^(p-1) and ^(1/p-1) in the backward
+  Problem problem;  // adaptive axes whose windows are all alike appear as sliding ones
+  int power_kind;   // lp: how x^p is computed, see power-inl.h
+  int root_kind;    // lp: the same for ^(1/p), and for ^(p-1) and ^(1/p-1) in the backward
   int slope_kind;
   int root_slope_kind;
-  bool transposed;       // rows of outputs are folded into rows of inputs: the backward of sums
-  std::int64_t outer;    // planes (planar) or batch entries (channels-last)
+  bool transposed;                 // rows of outputs are folded into rows of inputs: the backward of sums
+  std::int64_t outer;              // planes (planar) or batch entries (channels-last)
   std::int64_t outer_minor_count;  // channels when planar, else 1
-  std::int64_t inner;    // elements per column
+  std::int64_t inner;              // elements per column
   RowTensor source, target, indices;
   RowTensor input;  // lp backward: the forward's input, row by row like the target
 
@@ -80,10 +81,10 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
-  bool sums_in_lanes;                     // long windows are summed in the order of `spanned`, whatever the mode
-  bool even;                              // every gathered window has table.most taps
-  bool may_be_empty;                      // some window has no tap inside the input
-  bool uneven_windows;                    // window-kind indices of adaptive windows that differ in size
+  bool sums_in_lanes;               // long windows are summed in the order of `spanned`, whatever the mode
+  bool even;                        // every gathered window has table.most taps
+  bool may_be_empty;                // some window has no tap inside the input
+  bool uneven_windows;              // window-kind indices of adaptive windows that differ in size
 
   // Averages: divisor of an output = row factor * column factor.
   std::vector<double> column_factor;  // per column; empty where uniform

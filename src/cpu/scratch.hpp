@@ -18,7 +18,8 @@ class ScratchPool {
       : slots_(slots), bytes_((bytes + 63) / 64 * 64 + 64), taken_(new std::atomic<bool>[slots]) {
     memory_.reset(static_cast<char*>(std::aligned_alloc(64, slots_ * bytes_)));
     if (!memory_) throw std::bad_alloc();
-    for (std::size_t i = 0; i < slots_ * bytes_; ++i) memory_.get()[i] = 0;  // lanes beyond a row are computed with, never used
+    for (std::size_t i = 0; i < slots_ * bytes_; ++i)
+      memory_.get()[i] = 0;  // lanes beyond a row are computed with, never used
     for (std::size_t i = 0; i < slots_; ++i) taken_[i] = false;
   }
 

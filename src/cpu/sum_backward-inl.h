@@ -34,8 +34,9 @@ void LoadRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, 
 
 /// The forward's sums of x^p for outputs [first, first + columns) of row (od, oh), tile by tile.
 template <class T, class C>
-void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit,
-               std::int64_t od, std::int64_t oh, std::int64_t first, std::int64_t columns, C* to) {
+void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Workspace<T, C>& space,
+               const UnitCursor& unit, std::int64_t od, std::int64_t oh, std::int64_t first, std::int64_t columns,
+               C* to) {
   const RowRange depth = SourceRows(forward, 0, od), height = SourceRows(forward, 1, oh);
   for (const Tile& tile : forward.tiles) {
     const std::int64_t begin = larger(tile.target_first, first);
@@ -44,7 +45,8 @@ void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Worksp
     const std::int64_t rows = FoldSourceRows<Fold::sum, Map::power>(forward, unit, tile, depth, height,
                                                                     static_cast<const T*>(pointers.input), space);
     if (rows > 0) {
-      Along<Fold::sum, false>(AlongRow<C>{forward, tile, space.buffer, space.codes, space.result, space.result_codes, 0});
+      Along<Fold::sum, false>(
+          AlongRow<C>{forward, tile, space.buffer, space.codes, space.result, space.result_codes, 0});
     }
     for (std::int64_t q = (begin - first) * forward.inner; q < (end - first) * forward.inner; ++q) {
       to[q] = rows > 0 ? space.result[q + (first - tile.target_first) * forward.inner] : C{0};
@@ -54,13 +56,12 @@ void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Worksp
 
 /// The row of grad_output at (od, oh), as what each tap of its windows receives (before Lp's inner derivative).
 template <Map kMap, class T, class C>
-void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, const Workspace<T, C>& space, char* scratch,
-               const UnitCursor& unit, std::int64_t od, std::int64_t oh, C* to) {
+void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, const Workspace<T, C>& space,
+               char* scratch, const UnitCursor& unit, std::int64_t od, std::int64_t oh, C* to) {
   const Tile& tile = unit.tile();
   const std::int64_t first = tile.source_first, columns = tile.source_columns;
   LoadRow(plan.source, columns, plan.inner,
-          static_cast<const T*>(pointers.source) + unit.offset(plan.source, od, oh, first),
-          space.staged, to);
+          static_cast<const T*>(pointers.source) + unit.offset(plan.source, od, oh, first), space.staged, to);
   const double row_factor = RowFactor(plan, od, oh);
   if constexpr (kMap != Map::power) {
     if (plan.problem.reduction == Reduction::average) DivideRow(plan, first, columns, row_factor, to);
@@ -89,7 +90,8 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
 
 /// Lp: grad_input_i = p * x_i^(p-1) * (sum of h over the windows that hold i).
 template <class T, class C>
-void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space, const UnitCursor& unit, C* x, C* values) {
+void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
+                     const UnitCursor& unit, C* x, C* values) {
   const auto* input = static_cast<const T*>(pointers.input);
   const Tile& tile = unit.tile();
   LoadRow(plan.input, tile.target_columns, plan.inner,
@@ -106,8 +108,8 @@ void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Wor
 /// Units [begin, end) of grad_input. `forward` is the forward's plan (Lp only); its scratch, and a row for its sums, lie behind
 /// this plan's.
 template <Map kMap, class T, class C>
-void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
-                     char* scratch) {
+void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, std::int64_t begin,
+                     std::int64_t end, char* scratch) {
   const Workspace<T, C> space(plan, scratch);
   C* scaled = reinterpret_cast<C*>(space.packed);
   const Problem& p = plan.problem;
@@ -130,7 +132,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       alike = RowFactor(plan, od, oh) == factor;
     }
     if (alike && rows > 0) {
-      FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, static_cast<const T*>(pointers.source), space);
+      FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, static_cast<const T*>(pointers.source),
+                                               space);
       // Whole vectors: some padding may be divided too, and stays zero.
       if (p.reduction == Reduction::average) DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer);
     }
@@ -150,8 +153,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     }
     if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
     PutRow(plan.target, tile.target_columns, plan.inner, result, space.staged,
-           static_cast<T*>(pointers.target) +
-               unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
+           static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
   }
 }
 

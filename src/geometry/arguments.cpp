@@ -35,7 +35,8 @@ Status expand(const Call& call, const char* argument, const DimList& list, OneEl
   const int dims = call.spec.dims;
   const bool broadcast = list.count == 1 && (list.scalar || one == OneElementList::broadcasts);
   if (!broadcast && list.count != dims) {
-    return call.refuse(argument, "%s must be one integer or a list of %d, got %s", argument, dims, text_of(list).c_str());
+    return call.refuse(argument, "%s must be one integer or a list of %d, got %s", argument, dims,
+                       text_of(list).c_str());
   }
   for (int i = 0; i < dims; ++i) {
     const Dim& dim = list.values[broadcast ? 0 : i];
@@ -47,7 +48,8 @@ Status expand(const Call& call, const char* argument, const DimList& list, OneEl
 
 Status check_int32(const Call& call, const char* argument, const Values& values) {
   // PyTorch's one path with 64-bit arguments is max_pool1d without indices.
-  if (call.spec.dims == 1 && call.spec.op == Op::max_pool && !call.spec.return_indices && call.pass == Pass::forward) return {};
+  if (call.spec.dims == 1 && call.spec.op == Op::max_pool && !call.spec.return_indices && call.pass == Pass::forward)
+    return {};
   for (std::int64_t value : values) {
     if (value > kInt32Max || value < kInt32Min) {
       return call.refuse(argument, "%s must fit in 32 bits, got %lld", argument, static_cast<long long>(value));
@@ -58,13 +60,15 @@ Status check_int32(const Call& call, const char* argument, const Values& values)
 
 Status check_positive(const Call& call, const char* argument, const Values& values) {
   for (std::int64_t value : values) {
-    if (value <= 0) return call.refuse(argument, "%s must be greater than 0, got %lld", argument, static_cast<long long>(value));
+    if (value <= 0)
+      return call.refuse(argument, "%s must be greater than 0, got %lld", argument, static_cast<long long>(value));
   }
   return {};
 }
 
 Status overflow(const Call& call, const char* argument, std::int64_t value) {
-  return call.refuse(argument, "the window computed from %s %lld does not fit in 63 bits", argument, static_cast<long long>(value));
+  return call.refuse(argument, "the window computed from %s %lld does not fit in 63 bits", argument,
+                     static_cast<long long>(value));
 }
 
 /// PyTorch's output size, 64-bit and checked: floor((I + begin + end - E + (ceil ? s-1 : 0)) / s) + 1, less one where the last
@@ -85,7 +89,8 @@ Status output_size(const Call& call, const Axis& axis, std::int64_t effective, b
   return {};
 }
 
-Status resolve_padding(const Call& call, Axis& axis, int a, const Values& begin, const Values& end, std::int64_t effective) {
+Status resolve_padding(const Call& call, Axis& axis, int a, const Values& begin, const Values& end,
+                       std::int64_t effective) {
   const PaddingList::Mode mode = call.spec.padding.mode;
   if (mode == PaddingList::Mode::same_upper || mode == PaddingList::Mode::same_lower) {
     axis.output = ceil_div(axis.input, axis.stride);
@@ -104,11 +109,13 @@ Status resolve_padding(const Call& call, Axis& axis, int a, const Values& begin,
   if (mode == PaddingList::Mode::symmetric) {
     // Half the plain kernel: dilation does not relax it.
     if (axis.pad_begin > axis.kernel / 2) {
-      return call.refuse("padding", "padding must be at most half of kernel_size, got padding %lld with kernel_size %lld",
+      return call.refuse("padding",
+                         "padding must be at most half of kernel_size, got padding %lld with kernel_size %lld",
                          static_cast<long long>(axis.pad_begin), static_cast<long long>(axis.kernel));
     }
   } else if (axis.pad_begin >= effective || axis.pad_end >= effective) {
-    return call.refuse("padding", "asymmetric padding must be less than the window's extent %lld, got begin %lld and end %lld",
+    return call.refuse("padding",
+                       "asymmetric padding must be less than the window's extent %lld, got begin %lld and end %lld",
                        static_cast<long long>(effective), static_cast<long long>(axis.pad_begin),
                        static_cast<long long>(axis.pad_end));
   }
@@ -172,18 +179,21 @@ Status resolve_sliding(const Call& call, Axis (&axis)[3]) {
     if (!same) CENOTE_RETURN_IF_FAILED(output_size(call, axis[a], effective, spec.ceil_mode, axis[a].output));
     // The kernels form o*stride - pad + (kernel-1)*dilation: it must not overflow anywhere.
     std::int64_t reach = 0;
-    if (axis[a].output >= 1 && (!checked_mul(axis[a].output - 1, axis[a].stride, reach) || !checked_add(reach, effective, reach) ||
-                                !checked_add(reach, axis[a].input, reach) || !checked_add(reach, axis[a].pad_end, reach))) {
+    if (axis[a].output >= 1 &&
+        (!checked_mul(axis[a].output - 1, axis[a].stride, reach) || !checked_add(reach, effective, reach) ||
+         !checked_add(reach, axis[a].input, reach) || !checked_add(reach, axis[a].pad_end, reach))) {
       return overflow(call, "kernel_size", kernel[a]);
     }
   }
   CENOTE_RETURN_IF_FAILED(check_pool_3d_fits(call, axis));
   for (const Axis& one : axis) {
     if (one.output < 1) {
-      return call.refuse("input", "the output would have size %lld along an axis: the window (kernel_size %lld, dilation %lld) does "
-                         "not fit into the padded input of size %lld",
-                         static_cast<long long>(one.output), static_cast<long long>(one.kernel),
-                         static_cast<long long>(one.dilation), static_cast<long long>(one.input + one.pad_begin + one.pad_end));
+      return call.refuse(
+          "input",
+          "the output would have size %lld along an axis: the window (kernel_size %lld, dilation %lld) does "
+          "not fit into the padded input of size %lld",
+          static_cast<long long>(one.output), static_cast<long long>(one.kernel), static_cast<long long>(one.dilation),
+          static_cast<long long>(one.input + one.pad_begin + one.pad_end));
     }
   }
   return {};
@@ -193,7 +203,8 @@ Status resolve_adaptive(const Call& call, Axis (&axis)[3]) {
   const DimList& list = call.spec.output_size;
   const int dims = call.spec.dims;
   if (!(list.scalar || list.count == dims)) {
-    return call.refuse("output_size", "output_size must be one integer or a list of %d, got %s", dims, text_of(list).c_str());
+    return call.refuse("output_size", "output_size must be one integer or a list of %d, got %s", dims,
+                       text_of(list).c_str());
   }
   for (int a = 0; a < 3; ++a) {
     axis[a] = {WindowRule::adaptive, call.spatial[a], 1, 1, 1, 1, 0, 0};
@@ -244,11 +255,12 @@ Status resolve_fractional(const Call& call, Axis (&axis)[3]) {
     axis[a] = {WindowRule::fractional, call.spatial[a], output[a], kernel[a], 1, 1, 0, 0};
     if (a < 3 - dims) continue;
     // The output's size is an argument, or comes from one.
-    const std::string given = spec.output_size.empty() ? "output_ratio " + text_of(*spec.output_ratio[a - (3 - dims)]) + " gives the "
-                                                       : "";
+    const std::string given =
+        spec.output_size.empty() ? "output_ratio " + text_of(*spec.output_ratio[a - (3 - dims)]) + " gives the " : "";
     const char* const argument = given.empty() ? "output_size" : "output_ratio";
     if (output[a] < 0) {
-      return call.refuse(argument, "%soutput_size must not be negative, got %lld", given.c_str(), static_cast<long long>(output[a]));
+      return call.refuse(argument, "%soutput_size must not be negative, got %lld", given.c_str(),
+                         static_cast<long long>(output[a]));
     }
     if (kernel[a] > axis[a].input) {
       return call.refuse("kernel_size", "kernel_size %lld is larger than the input's size %lld along that axis",
@@ -257,9 +269,10 @@ Status resolve_fractional(const Call& call, Axis (&axis)[3]) {
     // 2d: O + k - 1 <= I; 3d is stricter: O + k - 1 < I.
     const std::int64_t room = axis[a].input - (dims == 3 ? 1 : 0);
     if (output[a] > room || kernel[a] - 1 > room - output[a]) {
-      return call.refuse(argument, "%soutput_size %lld, which with kernel_size %lld needs an input larger than %lld along that axis",
-                         given.c_str(), static_cast<long long>(output[a]), static_cast<long long>(kernel[a]),
-                         static_cast<long long>(axis[a].input));
+      return call.refuse(
+          argument, "%soutput_size %lld, which with kernel_size %lld needs an input larger than %lld along that axis",
+          given.c_str(), static_cast<long long>(output[a]), static_cast<long long>(kernel[a]),
+          static_cast<long long>(axis[a].input));
     }
   }
   return {};
@@ -280,7 +293,8 @@ Status resolve_unpool(const Call& call, Axis (&axis)[3]) {
   const DimList& sizes = spec.output_size;
   const bool given = !sizes.empty();
   if (given && sizes.count != dims && sizes.count != dims + 2 && !sizes.scalar) {
-    return call.refuse("output_size", "output_size must have %d or %d entries, got %s", dims, dims + 2, text_of(sizes).c_str());
+    return call.refuse("output_size", "output_size must have %d or %d entries, got %s", dims, dims + 2,
+                       text_of(sizes).c_str());
   }
   for (int a = 0; a < 3; ++a) {
     axis[a] = {WindowRule::sliding, 1, call.spatial[a], kernel[a], stride[a], dilation[a], padding[a], padding[a]};
@@ -290,9 +304,11 @@ Status resolve_unpool(const Call& call, Axis (&axis)[3]) {
     }
     std::int64_t size = 0, twice = 0, reach = 0;
     const bool default_stride = spec.stride.empty();
-    if (!checked_mul(call.spatial[a] - 1, stride[a], size)) return overflow(call, default_stride ? "kernel_size" : "stride", stride[a]);
+    if (!checked_mul(call.spatial[a] - 1, stride[a], size))
+      return overflow(call, default_stride ? "kernel_size" : "stride", stride[a]);
     if (!checked_add(size, kernel[a], size)) return overflow(call, "kernel_size", kernel[a]);
-    if (!checked_mul(padding[a], 2, twice) || !checked_add(size, -twice, size)) return overflow(call, "padding", padding[a]);
+    if (!checked_mul(padding[a], 2, twice) || !checked_add(size, -twice, size))
+      return overflow(call, "padding", padding[a]);
     if (!checked_mul(kernel[a] - 1, dilation[a], reach) || !checked_add(reach, larger(size, 0), reach)) {
       return overflow(call, dilation[a] > 1 ? "dilation" : "kernel_size", dilation[a] > 1 ? dilation[a] : kernel[a]);
     }
@@ -301,15 +317,18 @@ Status resolve_unpool(const Call& call, Axis (&axis)[3]) {
       if (dim.is_keep) return call.refuse("output_size", "output_size: keep has a meaning only in adaptive pooling");
       // stride > 0, so neither bound overflows where `size` did not come within a stride of the limit.
       std::int64_t low = 0, high = 0;
-      if (!checked_add(size, -stride[a], low) || !checked_add(size, stride[a], high)) return overflow(call, "stride", stride[a]);
+      if (!checked_add(size, -stride[a], low) || !checked_add(size, stride[a], high))
+        return overflow(call, "stride", stride[a]);
       if (dim.value <= low || dim.value >= high) {
         return call.refuse("output_size", "output_size %lld must lie between %lld and %lld, bounds excluded",
-                           static_cast<long long>(dim.value), static_cast<long long>(low), static_cast<long long>(high));
+                           static_cast<long long>(dim.value), static_cast<long long>(low),
+                           static_cast<long long>(high));
       }
       size = dim.value;
     }
     if (size < 0) {
-      return call.refuse("output_size", "the output would have the negative size %lld along an axis", static_cast<long long>(size));
+      return call.refuse("output_size", "the output would have the negative size %lld along an axis",
+                         static_cast<long long>(size));
     }
     axis[a].input = size;
   }

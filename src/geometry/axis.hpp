@@ -72,7 +72,8 @@ CENOTE_HOST_DEVICE constexpr Window window_at(const Axis& axis, std::int64_t sta
   const std::int64_t skipped = start >= 0 ? 0 : smaller(ceil_div(-start, axis.dilation), axis.kernel);
   const std::int64_t end = start >= axis.input ? 0 : smaller(axis.kernel, ceil_div(axis.input - start, axis.dilation));
   const std::int64_t padded = smaller(axis.kernel, ceil_div(axis.input + axis.pad_end - start, axis.dilation));
-  return {start + skipped * axis.dilation, end > skipped ? end - skipped : 0, axis.dilation, skipped, axis.kernel, padded};
+  return {
+      start + skipped * axis.dilation, end > skipped ? end - skipped : 0, axis.dilation, skipped, axis.kernel, padded};
 }
 
 /// Not for fractional axes, whose starts differ from plane to plane: use window_at with the table's start.

@@ -57,7 +57,8 @@ Status check_empty_dimensions(const Call& call) {
   }
   for (int i = first; i < rank; ++i) {
     if (shape[i] == 0) {
-      return call.refuse("input", "input may be empty only in its batch dimension, got shape %s", to_string(shape).c_str());
+      return call.refuse("input", "input may be empty only in its batch dimension, got shape %s",
+                         to_string(shape).c_str());
     }
   }
   return {};
@@ -66,18 +67,20 @@ Status check_empty_dimensions(const Call& call) {
 Status check_samples(const Call& call, const PlanOptions& options, Described& result) {
   const std::int64_t batch = result.problem.batch, channels = result.problem.channels;
   const int dims = call.spec.dims;
-  TensorDesc samples = options.random_samples.value_or(TensorDesc{call.input.dtype, {batch, channels, dims}, {}, call.input.device});
+  TensorDesc samples =
+      options.random_samples.value_or(TensorDesc{call.input.dtype, {batch, channels, dims}, {}, call.input.device});
   if (samples.dtype != call.input.dtype) {
-    return call.refuse("random_samples", "random_samples must have the input's dtype %s, got %s", name_of(call.input.dtype),
-                       name_of(samples.dtype));
+    return call.refuse("random_samples", "random_samples must have the input's dtype %s, got %s",
+                       name_of(call.input.dtype), name_of(samples.dtype));
   }
   if (samples.rank() != 3 || samples.shape[0] < batch || samples.shape[1] != channels || samples.shape[2] != dims) {
     return call.refuse("random_samples", "random_samples must have shape [%lld or more, %lld, %d], got %s",
-                       static_cast<long long>(batch), static_cast<long long>(channels), dims, to_string(samples.shape).c_str());
+                       static_cast<long long>(batch), static_cast<long long>(channels), dims,
+                       to_string(samples.shape).c_str());
   }
   if (samples.device != call.input.device) {
-    return call.refuse("random_samples", "random_samples must be on %s like the input, got %s", to_string(call.input.device).c_str(),
-                       to_string(samples.device).c_str());
+    return call.refuse("random_samples", "random_samples must be on %s like the input, got %s",
+                       to_string(call.input.device).c_str(), to_string(samples.device).c_str());
   }
   CENOTE_RETURN_IF_FAILED(check_strides(call, "random_samples", samples));
   result.random_samples = samples;
@@ -96,7 +99,9 @@ bool output_keeps_channels_last(Op op, int dims) {
   }
 }
 
-bool gradient_keeps_channels_last(Op op, int dims) { return output_keeps_channels_last(op, dims) && op != Op::max_unpool; }
+bool gradient_keeps_channels_last(Op op, int dims) {
+  return output_keeps_channels_last(op, dims) && op != Op::max_unpool;
+}
 
 TensorDesc dense(DType dtype, const Shape& shape, Device device, bool channels_last, bool batched) {
   if (!channels_last) return {dtype, shape, {}, device};
@@ -112,12 +117,15 @@ Reduction reduction_of(const PoolSpec& spec) {
     case Op::sum_pool: return Reduction::sum;
     case Op::avg_pool:
     case Op::adaptive_avg_pool: return Reduction::average;
-    case Op::lp_pool: return std::isinf(spec.norm_type) ? (spec.norm_type > 0 ? Reduction::max : Reduction::min) : Reduction::power;
+    case Op::lp_pool:
+      return std::isinf(spec.norm_type) ? (spec.norm_type > 0 ? Reduction::max : Reduction::min) : Reduction::power;
     default: return Reduction::max;
   }
 }
 
-std::int64_t bytes_of(const TensorDesc& desc) { return element_count(desc.shape) * static_cast<std::int64_t>(size_of(desc.dtype)); }
+std::int64_t bytes_of(const TensorDesc& desc) {
+  return element_count(desc.shape) * static_cast<std::int64_t>(size_of(desc.dtype));
+}
 
 Status describe_tensors(const Call& call, const PlanOptions& options, Described& result) {
   Problem& p = result.problem;
@@ -132,7 +140,8 @@ Status describe_tensors(const Call& call, const PlanOptions& options, Described&
   }
   const std::int64_t plane = plane_size(p);
   if (p.with_indices && p.index_kind == IndexKind::flat32 && plane > INT32_MAX) {
-    return call.refuse("index_kind", "flat32 indices cannot address a plane of %lld elements", static_cast<long long>(plane));
+    return call.refuse("index_kind", "flat32 indices cannot address a plane of %lld elements",
+                       static_cast<long long>(plane));
   }
   if (p.with_indices && p.index_kind == IndexKind::window && taps >= UINT32_MAX) {
     return call.refuse("index_kind", "window indices cannot number %lld taps in 32 bits", static_cast<long long>(taps));
@@ -152,13 +161,15 @@ Status describe_tensors(const Call& call, const PlanOptions& options, Described&
     TensorDesc indices = dense(p.index_dtype, like_output ? shape : call.input.shape, call.input.device,
                                like_output ? output_last : channels_last, call.batched);
     CENOTE_RETURN_IF_FAILED(check_strides(call, "indices", indices));
-    CENOTE_RETURN_IF_FAILED(check_tensor(call, "indices", options.indices, indices, forward && !unpool, result.indices));
+    CENOTE_RETURN_IF_FAILED(
+        check_tensor(call, "indices", options.indices, indices, forward && !unpool, result.indices));
     p.indices = layout_of(result.indices, call.batched, dims);
   }
   if (!forward) {
     CENOTE_RETURN_IF_FAILED(check_tensor(call, "grad_output", options.grad_output, output, false, result.grad_output));
-    const TensorDesc grad_input = dense(call.input.dtype, call.input.shape, call.input.device,
-                                        channels_last && gradient_keeps_channels_last(call.spec.op, dims), call.batched);
+    const TensorDesc grad_input =
+        dense(call.input.dtype, call.input.shape, call.input.device,
+              channels_last && gradient_keeps_channels_last(call.spec.op, dims), call.batched);
     CENOTE_RETURN_IF_FAILED(check_tensor(call, "grad_input", options.grad_input, grad_input, true, result.grad_input));
     p.grad_output = layout_of(result.grad_output, call.batched, dims);
     p.grad_input = layout_of(result.grad_input, call.batched, dims);
@@ -179,12 +190,14 @@ Status check_input(Call& call) {
   for (int i = 0; i < dims; ++i) call.spatial[3 - dims + i] = call.input.shape[call.input.rank() - dims + i];
   if (!accepts(call.spec.op, call.input.dtype)) {
     return call.refuse("input", "input must have %s dtype, got %s",
-                       accepts(call.spec.op, DType::i32) ? "a floating-point or integer" : "a floating-point", name_of(call.input.dtype));
+                       accepts(call.spec.op, DType::i32) ? "a floating-point or integer" : "a floating-point",
+                       name_of(call.input.dtype));
   }
   return check_empty_dimensions(call);
 }
 
-Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const PlanOptions& options, Described& result) {
+Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const PlanOptions& options,
+                Described& result) {
   result.input = input;
   Call call{spec, pass, result.input, std::string(name_of(spec.op)) + std::to_string(spec.dims) + "d"};
   if (pass == Pass::backward) call.name += " backward";
@@ -199,8 +212,8 @@ Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const 
   p.dtype = input.dtype;
   p.index_kind = spec.index_kind;
   p.absolute = spec.op == Op::lp_pool && std::isinf(spec.norm_type);
-  p.with_indices = spec.op == Op::max_unpool ||
-                   (is_max_family(spec.op) && (pass == Pass::backward || spec.return_indices));
+  p.with_indices =
+      spec.op == Op::max_unpool || (is_max_family(spec.op) && (pass == Pass::backward || spec.return_indices));
   p.count_include_pad = spec.count_include_pad;
   p.dims = spec.dims;
   p.batch = call.batched ? result.input.shape[0] : 1;

@@ -11,8 +11,8 @@ struct OutputWindows {
 };
 
 /// `starts`: window starts of the plane's fractional axes, null otherwise.
-inline OutputWindows windows_of(const Problem& p, const std::int64_t* const (&starts)[3], std::int64_t od, std::int64_t oh,
-                                std::int64_t ow) {
+inline OutputWindows windows_of(const Problem& p, const std::int64_t* const (&starts)[3], std::int64_t od,
+                                std::int64_t oh, std::int64_t ow) {
   const std::int64_t o[3] = {od, oh, ow};
   OutputWindows result;
   for (int a = 0; a < 3; ++a) {
@@ -25,7 +25,8 @@ inline OutputWindows windows_of(const Problem& p, const std::int64_t* const (&st
 inline std::int64_t flat_of_tap(const Problem& p, const OutputWindows& windows, std::int64_t tap) {
   const Window &d = windows.axis[0], &h = windows.axis[1], &w = windows.axis[2];
   if (tap < 0 || tap >= d.whole * h.whole * w.whole) return -1;
-  const std::int64_t taps[3] = {tap / (h.whole * w.whole) - d.skipped, tap / w.whole % h.whole - h.skipped, tap % w.whole - w.skipped};
+  const std::int64_t taps[3] = {tap / (h.whole * w.whole) - d.skipped, tap / w.whole % h.whole - h.skipped,
+                                tap % w.whole - w.skipped};
   std::int64_t flat = 0;
   for (int a = 0; a < 3; ++a) {
     const Window& window = windows.axis[a];

@@ -35,7 +35,8 @@ bool elements_share_memory(const TensorDesc& desc) {
 Status check_strides(const Call& call, const char* argument, TensorDesc& desc) {
   std::int64_t count = 1;
   for (std::int64_t size : desc.shape) {
-    if (size < 0) return call.refuse(argument, "%s has a negative size in its shape %s", argument, to_string(desc.shape).c_str());
+    if (size < 0)
+      return call.refuse(argument, "%s has a negative size in its shape %s", argument, to_string(desc.shape).c_str());
     if (!checked_mul(count, larger(size, 1), count)) {
       return call.refuse(argument, "the number of elements of %s's shape %s does not fit in 63 bits", argument,
                          to_string(desc.shape).c_str());
@@ -43,7 +44,8 @@ Status check_strides(const Call& call, const char* argument, TensorDesc& desc) {
   }
   std::int64_t bytes = 0;
   if (!checked_mul(count, static_cast<std::int64_t>(size_of(desc.dtype)), bytes)) {
-    return call.refuse(argument, "the bytes of %s's shape %s do not fit in 63 bits", argument, to_string(desc.shape).c_str());
+    return call.refuse(argument, "the bytes of %s's shape %s do not fit in 63 bits", argument,
+                       to_string(desc.shape).c_str());
   }
   if (desc.strides.empty()) {
     desc.strides = contiguous_strides(desc.shape);
@@ -58,37 +60,40 @@ Status check_strides(const Call& call, const char* argument, TensorDesc& desc) {
     if (desc.shape[i] <= 1) continue;
     if (desc.strides[i] == INT64_MIN || !checked_mul(std::llabs(desc.strides[i]), desc.shape[i] - 1, extent) ||
         !checked_add(reach, extent, reach)) {
-      return call.refuse(argument, "the strides %s of %s reach beyond 63 bits", to_string(desc.strides).c_str(), argument);
+      return call.refuse(argument, "the strides %s of %s reach beyond 63 bits", to_string(desc.strides).c_str(),
+                         argument);
     }
   }
   if (!checked_add(reach, 1, reach) || !checked_mul(reach, static_cast<std::int64_t>(size_of(desc.dtype)), reach)) {
-    return call.refuse(argument, "the strides %s of %s reach beyond 63 bits", to_string(desc.strides).c_str(), argument);
+    return call.refuse(argument, "the strides %s of %s reach beyond 63 bits", to_string(desc.strides).c_str(),
+                       argument);
   }
   return {};
 }
 
-Status check_tensor(const Call& call, const char* argument, const std::optional<TensorDesc>& given, const TensorDesc& expected,
-                    bool written, TensorDesc& result) {
+Status check_tensor(const Call& call, const char* argument, const std::optional<TensorDesc>& given,
+                    const TensorDesc& expected, bool written, TensorDesc& result) {
   if (!given) {
     result = expected;
     return check_strides(call, argument, result);
   }
   result = *given;
   if (result.dtype != expected.dtype) {
-    return call.refuse(argument, "%s must have dtype %s, got %s", argument, name_of(expected.dtype), name_of(result.dtype));
+    return call.refuse(argument, "%s must have dtype %s, got %s", argument, name_of(expected.dtype),
+                       name_of(result.dtype));
   }
   if (!(result.shape == expected.shape)) {
     return call.refuse(argument, "%s must have shape %s, got %s", argument, to_string(expected.shape).c_str(),
                        to_string(result.shape).c_str());
   }
   if (result.device != expected.device) {
-    return call.refuse(argument, "%s must be on %s like the input, got %s", argument, to_string(expected.device).c_str(),
-                       to_string(result.device).c_str());
+    return call.refuse(argument, "%s must be on %s like the input, got %s", argument,
+                       to_string(expected.device).c_str(), to_string(result.device).c_str());
   }
   CENOTE_RETURN_IF_FAILED(check_strides(call, argument, result));
   if (written && elements_share_memory(result)) {
-    return call.refuse(argument, "two elements of %s share memory (shape %s, strides %s): it cannot be written to", argument,
-                       to_string(result.shape).c_str(), to_string(result.strides).c_str());
+    return call.refuse(argument, "two elements of %s share memory (shape %s, strides %s): it cannot be written to",
+                       argument, to_string(result.shape).c_str(), to_string(result.strides).c_str());
   }
   return {};
 }

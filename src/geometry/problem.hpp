@@ -32,11 +32,11 @@ struct Problem {
   int dims;
   std::int64_t batch;
   std::int64_t channels;
-  Axis axis[3];  // depth, height, width; missing leading ones have length 1
+  Axis axis[3];                   // depth, height, width; missing leading ones have length 1
   std::int64_t divisor_override;  // 0: none
   double norm_type;
   Layout input, output, indices, grad_output, grad_input;  // of max_unpool: input small, output large
-  Layout random_samples;  // n, c and (in w) the axis stride
+  Layout random_samples;                                   // n, c and (in w) the axis stride
 };
 
 /// A Problem with the descriptions of its tensors.
@@ -47,7 +47,8 @@ struct Described {
 };
 
 /// The only way to a Problem: checks rank, dtype, arguments and layouts in PyTorch's order.
-Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const PlanOptions& options, Described& result);
+Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const PlanOptions& options,
+                Described& result);
 
 /// The elements of the plane of the pool's input (for max_unpool: of its output).
 inline std::int64_t plane_size(const Problem& p) { return p.axis[0].input * p.axis[1].input * p.axis[2].input; }

@@ -12,15 +12,17 @@ std::string to_string(Device device) {
 
 Shape::Shape(std::span<const std::int64_t> values) {
   if (values.size() > static_cast<std::size_t>(kMaxRank)) {
-    Status::failure(ErrorCode::invalid_argument, "shape", "shape: %zu dimensions given, a tensor has at most %d", values.size(),
-                    kMaxRank)
+    Status::failure(ErrorCode::invalid_argument, "shape", "shape: %zu dimensions given, a tensor has at most %d",
+                    values.size(), kMaxRank)
         .raise();
   }
   rank_ = static_cast<int>(values.size());
   std::copy(values.begin(), values.end(), values_);
 }
 
-bool Shape::operator==(const Shape& other) const noexcept { return std::equal(begin(), end(), other.begin(), other.end()); }
+bool Shape::operator==(const Shape& other) const noexcept {
+  return std::equal(begin(), end(), other.begin(), other.end());
+}
 
 std::string to_string(const Shape& shape) {
   std::string text = "[";
@@ -34,13 +36,14 @@ std::int64_t element_count(const Shape& shape) {
   bool empty = false;
   for (std::int64_t size : shape) {
     if (size < 0) {
-      Status::failure(ErrorCode::invalid_argument, "shape", "shape: %s has a negative size", to_string(shape).c_str()).raise();
+      Status::failure(ErrorCode::invalid_argument, "shape", "shape: %s has a negative size", to_string(shape).c_str())
+          .raise();
     }
     if (size == 0) {
       empty = true;
     } else if (!checked_mul(product, size, product)) {
-      Status::failure(ErrorCode::invalid_argument, "shape", "shape: the number of elements of %s does not fit in 63 bits",
-                      to_string(shape).c_str())
+      Status::failure(ErrorCode::invalid_argument, "shape",
+                      "shape: the number of elements of %s does not fit in 63 bits", to_string(shape).c_str())
           .raise();
     }
   }
@@ -60,8 +63,8 @@ Strides contiguous_strides(const Shape& shape) {
 
 Strides channels_last_strides(const Shape& shape) {
   if (shape.rank() < 3 || shape.rank() > 5) {
-    Status::failure(ErrorCode::invalid_argument, "shape", "shape: %s has no channels-last layout, which needs N, C and 1 to 3 axes",
-                    to_string(shape).c_str())
+    Status::failure(ErrorCode::invalid_argument, "shape",
+                    "shape: %s has no channels-last layout, which needs N, C and 1 to 3 axes", to_string(shape).c_str())
         .raise();
   }
   element_count(shape);

@@ -28,8 +28,8 @@ void check_data(const char* argument, const TensorView& view) {
     Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s is null", argument).raise();
   }
   if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype) != 0) {
-    Status::failure(ErrorCode::invalid_argument, argument, "convert_indices: %s must be aligned to its elements (%zu bytes)", argument,
-                    size_of(view.dtype))
+    Status::failure(ErrorCode::invalid_argument, argument,
+                    "convert_indices: %s must be aligned to its elements (%zu bytes)", argument, size_of(view.dtype))
         .raise();
   }
 }
@@ -48,7 +48,9 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
     Described result;
     describe(Pass::forward, input, with_kind, options, result).raise();
     if (!result.problem.with_indices || spec.op == Op::max_unpool) {
-      Status::failure(ErrorCode::invalid_argument, "op", "convert_indices: %s has no indices of its own", name_of(spec.op)).raise();
+      Status::failure(ErrorCode::invalid_argument, "op", "convert_indices: %s has no indices of its own",
+                      name_of(spec.op))
+          .raise();
     }
     const char* const argument = written ? "to" : "from";
     const Call call{with_kind, Pass::forward, result.input, "convert_indices"};
@@ -64,8 +66,8 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
   const bool needs_windows = from_kind == IndexKind::window || to_kind == IndexKind::window;
   const bool has_windows = !fractional || random_samples != nullptr;
   if (needs_windows && !has_windows) {
-    Status::failure(ErrorCode::invalid_argument, "random_samples", "convert_indices: window indices of %s need its random_samples",
-                    name_of(spec.op))
+    Status::failure(ErrorCode::invalid_argument, "random_samples",
+                    "convert_indices: window indices of %s need its random_samples", name_of(spec.op))
         .raise();
   }
   if (random_samples != nullptr && fractional) check_data("random_samples", *random_samples);
@@ -78,8 +80,8 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
         const Layout& s = p.random_samples;
         const double sample = read_sample(*random_samples, n * s.n + c * s.c + sample_of_axis(p.dims, a) * s.w);
         if (!fractional_starts(p.axis[a], p.dtype, sample, table[a].data())) {
-          Status::failure(ErrorCode::invalid_argument, "random_samples", "convert_indices: random_samples must lie in [0, 1), got %g",
-                          sample)
+          Status::failure(ErrorCode::invalid_argument, "random_samples",
+                          "convert_indices: random_samples must lie in [0, 1), got %g", sample)
               .raise();
         }
         starts[a] = table[a].data();
@@ -88,17 +90,21 @@ void convert_indices(const TensorDesc& input, const PoolSpec& spec, IndexKind fr
         for (std::int64_t oh = 0; oh < p.axis[1].output; ++oh) {
           for (std::int64_t ow = 0; ow < p.axis[2].output; ++ow) {
             const Layout &s = p.indices, &t = q.indices;
-            std::int64_t value = read_index(from.data, p.index_dtype, n * s.n + c * s.c + od * s.d + oh * s.h + ow * s.w);
+            std::int64_t value =
+                read_index(from.data, p.index_dtype, n * s.n + c * s.c + od * s.d + oh * s.h + ow * s.w);
             if (value != -1) {
               std::int64_t converted = value >= 0 && value < plane_size(p) ? value : -1;
               if (has_windows) {
                 const OutputWindows windows = windows_of(p, starts, od, oh, ow);
                 const std::int64_t flat = from_kind == IndexKind::window ? flat_of_tap(p, windows, value) : value;
-                converted = !has_tap_at(p, windows, flat) ? -1 : to_kind == IndexKind::window ? tap_of_flat(p, windows, flat) : flat;
+                converted = !has_tap_at(p, windows, flat)  ? -1
+                            : to_kind == IndexKind::window ? tap_of_flat(p, windows, flat)
+                                                           : flat;
               }
               if (converted < 0) {
                 Status::failure(ErrorCode::invalid_index, "from",
-                                "convert_indices: index %lld at output (n %lld, c %lld, d %lld, h %lld, w %lld) is no tap of its window",
+                                "convert_indices: index %lld at output (n %lld, c %lld, d %lld, h %lld, w %lld) is no "
+                                "tap of its window",
                                 static_cast<long long>(value), static_cast<long long>(n), static_cast<long long>(c),
                                 static_cast<long long>(od), static_cast<long long>(oh), static_cast<long long>(ow))
                     .raise();

@@ -83,12 +83,15 @@ Status Plan::run(const RunArgs& args) const noexcept {
   const bool forward = p.pass == Pass::forward;
   Buffer buffers[6];
   int count = 0;
-  if (forward || p.reduction == Reduction::power || p.absolute) buffers[count++] = {"input", args.input, &d.input, false};
+  if (forward || p.reduction == Reduction::power || p.absolute)
+    buffers[count++] = {"input", args.input, &d.input, false};
   if (p.with_indices) {
     const bool written = forward && p.op != Op::max_unpool;
-    buffers[count++] = {written ? "indices" : "saved_indices", written ? args.indices : args.saved_indices, &d.indices, written};
+    buffers[count++] = {written ? "indices" : "saved_indices", written ? args.indices : args.saved_indices, &d.indices,
+                        written};
   }
-  if (d.random_samples.rank() != 0) buffers[count++] = {"random_samples", args.random_samples, &d.random_samples, false};
+  if (d.random_samples.rank() != 0)
+    buffers[count++] = {"random_samples", args.random_samples, &d.random_samples, false};
   if (forward) {
     buffers[count++] = {"output", args.output, &d.output, true};
   } else {
@@ -102,15 +105,17 @@ Status Plan::run(const RunArgs& args) const noexcept {
                              buffer.argument);
     }
     if (reinterpret_cast<std::uintptr_t>(buffer.data) % size_of(buffer.desc->dtype) != 0) {
-      return Status::failure(ErrorCode::invalid_argument, buffer.argument, "%s%dd: %s must be aligned to its elements (%zu bytes)",
-                             name_of(p.op), p.dims, buffer.argument, size_of(buffer.desc->dtype));
+      return Status::failure(ErrorCode::invalid_argument, buffer.argument,
+                             "%s%dd: %s must be aligned to its elements (%zu bytes)", name_of(p.op), p.dims,
+                             buffer.argument, size_of(buffer.desc->dtype));
     }
     for (int j = 0; j < i; ++j) {
       if (!buffer.written && !buffers[j].written) continue;
       const Bytes a = bytes_of(buffer), b = bytes_of(buffers[j]);
       if (a.begin < b.end && b.begin < a.end) {
-        return Status::failure(ErrorCode::invalid_argument, buffer.argument, "%s%dd: the memory of %s overlaps that of %s",
-                               name_of(p.op), p.dims, buffer.argument, buffers[j].argument);
+        return Status::failure(ErrorCode::invalid_argument, buffer.argument,
+                               "%s%dd: the memory of %s overlaps that of %s", name_of(p.op), p.dims, buffer.argument,
+                               buffers[j].argument);
       }
     }
   }

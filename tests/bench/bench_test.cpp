@@ -62,10 +62,12 @@ TEST(Suite, MistakesAreNamed) {
   EXPECT_EQ(message_of(with("max_pool4d", "[1, 2, 4, 4]", "{}")), "case 'x': op: unknown name 'max_pool4d'");
   EXPECT_EQ(message_of(with("max_pool2d", "[2, 4, 4]", "{\"kernel_size\": 2}")),
             "case 'x': shape must have N, C and 2 spatial sizes");
-  EXPECT_EQ(message_of(with("max_pool2d", "[1, 2, 4, 4]", "{\"kernel\": 2}")), "case 'x': args: unknown argument 'kernel'");
+  EXPECT_EQ(message_of(with("max_pool2d", "[1, 2, 4, 4]", "{\"kernel\": 2}")),
+            "case 'x': args: unknown argument 'kernel'");
   EXPECT_EQ(message_of(with("max_pool2d", "[1, 2, 4, 4]", "{\"kernel_size\": [2, 2, 2]}")),
             "case 'x': kernel_size must have 1 or 2 entries");
-  EXPECT_EQ(message_of(with("max_pool2d", "[1, 2, 4, 4]", "{\"kernel_size\": 5}")), "case 'x': the output would be empty");
+  EXPECT_EQ(message_of(with("max_pool2d", "[1, 2, 4, 4]", "{\"kernel_size\": 5}")),
+            "case 'x': the output would be empty");
   EXPECT_EQ(message_of("{\n\"cases\": [\n}"), "line 3: expected a value");
   EXPECT_EQ(message_of(std::string(1000, '[')), "line 1: nested too deeply");
 }
@@ -98,7 +100,8 @@ class Fake final : public Competitor {
 
 TEST(Run, WrongResultsAreNotTimedAndTheReportIsComplete) {
   const std::vector<Case> cases = parse_suite(
-      "{\"cases\": [{\"name\": \"copy\", \"op\": \"max_pool2d\", \"shape\": [1, 3, 5, 7], \"args\": {\"kernel_size\": 1}, "
+      "{\"cases\": [{\"name\": \"copy\", \"op\": \"max_pool2d\", \"shape\": [1, 3, 5, 7], \"args\": {\"kernel_size\": "
+      "1}, "
       "\"dtypes\": [\"f32\"], \"layouts\": [\"planar\", \"channels_last\"], \"passes\": [\"forward\"]}]}");
   std::vector<std::unique_ptr<Competitor>> competitors;
   competitors.push_back(std::make_unique<Fake>("cenote", true));
@@ -134,7 +137,8 @@ TEST(Run, WrongResultsAreNotTimedAndTheReportIsComplete) {
 
 TEST(Data, ChannelsLastHoldsTheSameElements) {
   const std::vector<Case> cases = parse_suite(
-      "{\"cases\": [{\"name\": \"x\", \"op\": \"max_pool2d\", \"shape\": [2, 35, 6, 7], \"args\": {\"kernel_size\": 2}, "
+      "{\"cases\": [{\"name\": \"x\", \"op\": \"max_pool2d\", \"shape\": [2, 35, 6, 7], \"args\": {\"kernel_size\": "
+      "2}, "
       "\"dtypes\": [\"f32\"], \"layouts\": [\"channels_last\"], \"passes\": [\"backward\"]}]}");
   const Row row = rows_of(cases, "").at(0);
   const CaseData planar = make_case_data(cases[0], DType::f32, serial_executor());

@@ -17,6 +17,7 @@ void check_example(const std::string& page, int number, int line, void (*run)(),
     std::ofstream(std::string(folder) + "/" + page + "." + std::to_string(number)) << captured.str();
   }
   if (expected != nullptr) {
-    EXPECT_EQ(captured.str(), expected) << page << ":" << line << ": the page shows another output than the example prints";
+    EXPECT_EQ(captured.str(), expected) << page << ":" << line
+                                        << ": the page shows another output than the example prints";
   }
 }
