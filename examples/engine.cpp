@@ -82,7 +82,7 @@ void draw_frame(float* pixel, int height, int width, int channels, int frame) {
       const auto dx = static_cast<float>(2 * x - width + frame), dy = static_cast<float>(2 * y - height);
       const float distance = std::sqrt(dx * dx + dy * dy);
       for (int channel = 0; channel < channels; ++channel) {
-        *pixel++ = 0.5f + 0.5f * std::sin(distance / static_cast<float>(7 + 2 * channel) + static_cast<float>(channel));
+        *pixel++ = 0.5f + 0.5f * std::sin(distance / static_cast<float>(8 + channel));
       }
     }
   }
@@ -95,11 +95,12 @@ void paste(example::Picture& picture, const cenote::TensorDesc& desc, float* dat
 }
 
 int show(const example::Arguments& arguments) {
-  constexpr int kHeight = 192, kWidth = 256, kChannels = 3;
+  constexpr int kHeight = 96, kWidth = 128, kChannels = 3;
   const auto frame = cenote::TensorDesc::channels_last(cenote::DType::f32, {1, kChannels, kHeight, kWidth});
 
   // Once, when the network is loaded: check every shape, choose every kernel. Whatever is wrong is thrown here.
-  const cenote::MaxPool<2> first_pool{.kernel_size = 4, .return_indices = true, .index_kind = cenote::IndexKind::window};
+  const cenote::MaxPool<2> first_pool{
+      .kernel_size = 4, .return_indices = true, .index_kind = cenote::IndexKind::window};
   const cenote::AvgPool<2> second_pool{.kernel_size = 3, .stride = 2, .padding = 1, .count_include_pad = false};
   const auto first = cenote::Plan::max_pool(frame, first_pool);
   const auto second = cenote::Plan::avg_pool(first.output(), second_pool);
@@ -121,15 +122,15 @@ int show(const example::Arguments& arguments) {
   // Every frame: no allocation, no exception; a failure is a Status.
   const ThreadPool threads(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   const auto forward = [&](const cenote::Executor& executor) {
-    cenote::Status status = first.run(
-        {.input = input.data(), .output = pooled.data(), .indices = winners.data(), .executor = &executor});
+    cenote::Status status =
+        first.run({.input = input.data(), .output = pooled.data(), .indices = winners.data(), .executor = &executor});
     if (status.ok()) status = second.run({.input = pooled.data(), .output = output.data(), .executor = &executor});
     return status;
   };
   const int frames = arguments.brief ? 20 : 500;
   double seconds = 0;
   for (int i = 0; i < frames; ++i) {
-    draw_frame(input.data(), kHeight, kWidth, kChannels, i);
+    draw_frame(input.data(), kHeight, kWidth, kChannels, i % 50);
     const auto start = std::chrono::steady_clock::now();
     forward(threads).raise();
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -161,12 +162,13 @@ int show(const example::Arguments& arguments) {
   std::printf("gradient sent %.0f, arrived %.1f, at %.0f of %zu elements\n", sent, arrived, touched, grad_input.size());
 
   if (!arguments.folder.empty()) {
-    example::Picture sheet(4 * (kWidth + 8) + 8, kHeight + 16);
-    paste(sheet, first.input(), input.data(), 8, 1);
-    paste(sheet, first.output(), pooled.data(), 8 + (kWidth + 8), 4);
-    paste(sheet, second.output(), output.data(), 8 + 2 * (kWidth + 8), 8);
-    for (float& gradient : grad_input) gradient *= 4;
-    paste(sheet, first_backward.grad_input(), grad_input.data(), 8 + 3 * (kWidth + 8), 1);
+    constexpr int kStep = 2 * kWidth + 8;
+    example::Picture sheet(4 * kStep + 8, 2 * kHeight + 16);
+    paste(sheet, first.input(), input.data(), 8, 2);
+    paste(sheet, first.output(), pooled.data(), 8 + kStep, 8);
+    paste(sheet, second.output(), output.data(), 8 + 2 * kStep, 16);
+    for (float& gradient : grad_input) gradient *= 4;  // a window's share is about 1/4
+    paste(sheet, first_backward.grad_input(), grad_input.data(), 8 + 3 * kStep, 2);
     std::printf("frame, pooled, pooled twice, gradient: %s\n", sheet.write(arguments.folder / "engine").c_str());
   }
   const bool complete = std::abs(arrived - sent) < 1e-3 * sent && touched <= static_cast<double>(winners.size());

@@ -25,7 +25,8 @@ Tensor draw_night(std::int64_t size, int star_count, Tensor& stars) {
   stars = cenote::zeros({1, size, size});
   for (std::int64_t y = 0; y < size; ++y) {
     for (std::int64_t x = 0; x < size; ++x) {
-      const double u = static_cast<double>(x) / static_cast<double>(size), v = static_cast<double>(y) / static_cast<double>(size);
+      const double u = static_cast<double>(x) / static_cast<double>(size),
+                   v = static_cast<double>(y) / static_cast<double>(size);
       if (std::hypot(u - 0.72, v - 0.26) < 0.13) night.at<float>({0, y, x}) = 0.7f;
       if (v > 0.78 + 0.06 * std::sin(9 * u) + 0.03 * std::sin(23 * u)) night.at<float>({0, y, x}) = 0.05f;
     }
@@ -91,9 +92,10 @@ int show(const example::Arguments& arguments) {
     std::printf("%-9s %14.3f %14.3f %16.3f\n", i == 0 ? "maximum" : "average", empty[i].mean, empty[i].deviation,
                 star[i].mean - empty[i].mean);
   }
-  std::printf("\nThe sky is %.1f in truth and a star %.1f above it. The maximum takes noise for signal (its sky is too\n"
-              "bright) but keeps the stars; the average finds the sky and dims the stars to a sixteenth.\n",
-              static_cast<double>(kSky), 1.0 - static_cast<double>(kSky));
+  std::printf(
+      "\nThe sky is %.1f in truth and a star %.1f above it. The maximum takes noise for signal (its sky is too\n"
+      "bright) but keeps the stars; the average finds the sky and dims the stars to a sixteenth.\n",
+      static_cast<double>(kSky), 1.0 - static_cast<double>(kSky));
 
   if (!arguments.folder.empty()) {
     const std::int64_t side = 2 * size, step = side + 8;

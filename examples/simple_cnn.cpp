@@ -73,8 +73,8 @@ int show(const example::Arguments& arguments) {
   const example::Stripes test = draw_stripes(arguments.brief ? 64 : 256, 32, 32, random);
   print_shapes(network, test.images.narrow(0, 0, 1));
 
-  cenote::optim::Adam optimizer(network.parameters(), {.lr = 2e-3});
-  const int steps = arguments.brief ? 15 : 60;
+  cenote::optim::Adam optimizer(network.parameters(), {.lr = 1e-3});
+  const int steps = arguments.brief ? 20 : 50;
   double first_loss = 0, loss = 0, right = 0;
   std::printf("\n%6s  %8s  %s\n", "step", "loss", "accuracy on pictures it has not seen");
   for (int step = 0; step <= steps; ++step) {
@@ -87,7 +87,7 @@ int show(const example::Arguments& arguments) {
       std::printf("%6d  %8.4f  %5.1f%%\n", step, loss, 100 * right);
       std::fflush(stdout);
     }
-    const example::Stripes batch = draw_stripes(32, 32, 32, random);
+    const example::Stripes batch = draw_stripes(16, 32, 32, random);
     optimizer.zero_grad();
     F::cross_entropy(network(batch.images), batch.labels).backward();
     optimizer.step();

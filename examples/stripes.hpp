@@ -28,15 +28,15 @@ inline Stripes draw_stripes(std::int64_t count, std::int64_t height, std::int64_
     batch.labels.at<std::int64_t>({n}) = label;
     constexpr float kPi = std::numbers::pi_v<float>;
     const float angle = kPi * (static_cast<float>(label) / kDirections + random.uniform(-0.06f, 0.06f));
-    const float frequency = 2 * kPi / random.uniform(4, 9);
+    const float frequency = 2 * kPi / random.uniform(4, 8);
     const float phase = random.uniform(0, 2 * kPi);
     for (int channel = 0; channel < 3; ++channel) {
-      const float amplitude = random.uniform(0.2f, 0.5f) * (random.below(2) ? 1.0f : -1.0f);
+      const float amplitude = random.uniform(0.3f, 0.6f);
       const float level = random.uniform(-0.4f, 0.4f);
       for (std::int64_t y = 0; y < height; ++y) {
         for (std::int64_t x = 0; x < width; ++x) {
           const float along = static_cast<float>(x) * std::cos(angle) + static_cast<float>(y) * std::sin(angle);
-          *pixel++ = level + amplitude * std::sin(frequency * along + phase) + 0.15f * random.normal();
+          *pixel++ = level + amplitude * std::sin(frequency * along + phase) + 0.1f * random.normal();
         }
       }
     }
