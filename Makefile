@@ -9,7 +9,7 @@ BIN := build/$(PRESET)/bin
 
 .PHONY: help
 help:
-	@echo 'make run           build, then show the documented examples: input, output, indices, gradient'
+	@echo 'make run           build, show the documented examples, then pool and explain a picture'
 	@echo 'make test          build and run all tests, then again under the address, undefined and thread sanitizers'
 	@echo 'make test-release  the first of the three; test-asan and test-tsan are the others'
 	@echo 'make bench         compare with the other libraries on this machine'
@@ -26,6 +26,7 @@ run:
 	cmake --preset $(PRESET) $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-demo cenote_cli
 	$(BIN)/cenote-demo
+	scripts/run-demo.sh $(BIN)
 
 .PHONY: test
 test: test-main test-asan test-tsan
@@ -34,13 +35,21 @@ test: test-main test-asan test-tsan
 test-main:
 	@$(MAKE) --no-print-directory test-$(PRESET)
 
-# One rule for every preset: test-release, test-ci, test-debug, test-asan, test-tsan.
-.PHONY: test-release test-ci test-debug test-asan test-tsan
-test-release test-ci test-debug test-asan test-tsan: test-%:
+# One rule for every preset: test-release, test-ci, test-debug, test-asan.
+.PHONY: test-release test-ci test-debug test-asan
+test-release test-ci test-debug test-asan: test-%:
 	@$(PACKAGES) build test tool nn
 	cmake --preset $* $(CMAKE_ARGS)
 	cmake --build --preset $* --parallel $(JOBS)
 	ctest --preset $* --parallel $(JOBS)
+
+# The thread sanitizer has something to say only where threads meet: the executors' tests and concurrent runs of one plan.
+.PHONY: test-tsan
+test-tsan:
+	@$(PACKAGES) build test nn
+	cmake --preset tsan $(CMAKE_ARGS)
+	cmake --build --preset tsan --parallel $(JOBS) --target differential_test plan_run_test
+	ctest --preset tsan --tests-regex '^(PlanRun|Differential.ThreadCounts)'
 
 .PHONY: bench
 bench:

@@ -259,6 +259,17 @@ void AlongGathered(const AlongRow<C>& row) {
   }
 }
 
+/// Integers wrap around.
+template <class C>
+HWY_INLINE C Sum(C a, C b) {
+  if constexpr (hwy::IsFloat<C>()) {
+    return a + b;
+  } else {
+    using Unsigned = hwy::MakeUnsigned<C>;
+    return static_cast<C>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  }
+}
+
 /// Columns::spanned: vectors along one long window, then across their lanes. Sums are the same on every instruction set: they
 /// always run in 64/sizeof(C) lanes, as many vectors as that takes.
 template <Fold kFold, class C>
@@ -298,7 +309,7 @@ void AlongSpanned(const AlongRow<C>& row) {
     }
     if constexpr (kFold == Fold::sum) {
       for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-        for (std::int64_t i = 0; i < width; ++i) values[i] = static_cast<C>(values[i] + values[i + width]);
+        for (std::int64_t i = 0; i < width; ++i) values[i] = Sum(values[i], values[i + width]);
       }
       row.result[o] = values[0];
     } else {
