@@ -10,8 +10,8 @@ BIN := build/$(PRESET)/bin
 .PHONY: help
 help:
 	@echo 'make run           build, show the documented examples, then pool and explain a picture'
-	@echo 'make test          build and run all tests, then again under the address and undefined-behaviour sanitizers'
-	@echo 'make test-release  the first of the two; test-asan is the other; test-tsan runs the thread sanitizer'
+	@echo 'make test          build and run all tests, then again under the address, undefined and thread sanitizers'
+	@echo 'make test-release  the first of the three; test-asan and test-tsan are the others'
 	@echo 'make bench         compare with the other libraries on this machine'
 	@echo 'make gpu           build and run the tests that need an NVIDIA GPU'
 	@echo 'make format        rewrite the sources as .clang-format says; format-check only looks'
@@ -29,7 +29,7 @@ run:
 	scripts/run-demo.sh $(BIN)
 
 .PHONY: test
-test: test-main test-asan
+test: test-main test-asan test-tsan
 
 .PHONY: test-main
 test-main:
