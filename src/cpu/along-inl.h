@@ -10,12 +10,10 @@
 #endif
 
 #include "cpu/down-inl.h"
+#include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
-
-/// From this many taps on, folding by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
-inline constexpr std::int64_t kDoublingTaps = 7;
 
 template <class C>
 struct AlongRow {
@@ -259,17 +257,6 @@ void AlongGathered(const AlongRow<C>& row) {
   }
 }
 
-/// Integers wrap around.
-template <class C>
-HWY_INLINE C Sum(C a, C b) {
-  if constexpr (hwy::IsFloat<C>()) {
-    return a + b;
-  } else {
-    using Unsigned = hwy::MakeUnsigned<C>;
-    return static_cast<C>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
-  }
-}
-
 /// Columns::spanned: vectors along one long window, then across their lanes. Sums are the same on every instruction set: they
 /// always run in 64/sizeof(C) lanes, as many vectors as that takes.
 template <Fold kFold, class C>
@@ -309,7 +296,7 @@ void AlongSpanned(const AlongRow<C>& row) {
     }
     if constexpr (kFold == Fold::sum) {
       for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-        for (std::int64_t i = 0; i < width; ++i) values[i] = Sum(values[i], values[i + width]);
+        for (std::int64_t i = 0; i < width; ++i) values[i] = WrappingSum(values[i], values[i + width]);
       }
       row.result[o] = values[0];
     } else {

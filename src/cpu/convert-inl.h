@@ -55,6 +55,33 @@ HWY_INLINE hn::Vec<D> LoadAs(D d, const T* HWY_RESTRICT p) {
   }
 }
 
+/// count elements of T as values of C.
+template <class T, class C>
+void LoadElements(const T* HWY_RESTRICT from, C* HWY_RESTRICT to, std::int64_t count) {
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t x = 0;
+  for (; x + lanes <= count; x += lanes) hn::StoreU(LoadAs(d, from + x), d, to + x);
+  for (; x < count; ++x) {
+    if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>) {
+      to[x] = to_float(from[x]);
+    } else {
+      to[x] = static_cast<C>(from[x]);
+    }
+  }
+}
+
+/// Integers wrap around.
+template <class C>
+HWY_INLINE C WrappingSum(C a, C b) {
+  if constexpr (hwy::IsFloat<C>()) {
+    return a + b;
+  } else {
+    using Unsigned = hwy::MakeUnsigned<C>;
+    return static_cast<C>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  }
+}
+
 /// count values of C rounded to T. Integers keep their low bits.
 template <class T, class C>
 void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count) {

@@ -7,7 +7,8 @@
 #endif
 
 #include "cpu/kernels.hpp"
-#include "cpu/max_backward-inl.h"
+#include "cpu/scatter-inl.h"
+#include "cpu/sum_backward-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -34,7 +35,7 @@ constexpr RowKernels MakeKernels() {
   k.min_indexed = FoldRows<Fold::max_indexed, Map::negate, T, C>;
   k.sum = FoldRows<Fold::sum, Map::identity, T, C>;
   k.sum_backward = SumBackwardRows<Map::identity, T, C>;
-  k.max_backward = MaxBackwardRows<T, C>;
+  k.scatter_add = ScatterAdd<T, C>;
   if constexpr (floating) {
     k.max_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;

@@ -1,8 +1,8 @@
 // The row kernels of one element type on one instruction set.
 #pragma once
 
-#include "cpu/max_backward.hpp"
 #include "cpu/rows.hpp"
+#include "cpu/scatter.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,6 @@ namespace cenote::simd {
 using FoldRowsFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
 using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin,
                                std::int64_t end, char* scratch);
-using MaxBackwardFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch,
-                               IndexTally&);
 
 /// Null where the element type has no such op.
 struct RowKernels {
@@ -26,7 +24,7 @@ struct RowKernels {
   FoldRowsFn sum_wide;  // integers whose sums may not fit in 32 bits
   FoldRowsFn power;
   SumBackwardFn sum_backward, power_backward;
-  MaxBackwardFn max_backward;
+  ScatterFn scatter_add;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;
 };

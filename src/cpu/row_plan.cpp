@@ -1,6 +1,7 @@
 // How a problem is cut into rows, and how the columns of a row are folded: every decision of the row kernels is made here.
 #include "cpu/power.hpp"
 #include "cpu/rows.hpp"
+#include "cpu/thresholds.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,6 @@
 namespace cenote::simd {
 namespace {
 
-/// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
-constexpr std::int64_t kTileBytes = 16 * 1024;
-/// From this many taps on, a vector along the window beats gathering across windows.
-constexpr std::int64_t kSpannedTaps = 8;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 /// Adaptive windows that are all alike slide.
@@ -63,10 +60,6 @@ bool is_regular(const Axis& axis, RowTask task) {
 Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
   const Axis& axis = plan.problem.axis[2];
   const bool regular = is_regular(axis, task);
-  if (task == RowTask::max_backward) {
-    if (plan.inner == 1 && regular && axis.dilation == 1) return Columns::phased;
-    return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
-  }
   if (regular && axis.stride == 1) return Columns::consecutive;
   if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
   if (regular) return task == RowTask::fold ? Columns::strided : Columns::phased;
@@ -168,24 +161,11 @@ Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64
   tile.pad_left = larger(0, tile.source_first - low);
   tile.pad_right = larger(0, high + 1 - larger(source_end, low));
   if (tile.source_columns == 0 && high + 1 > low) tile.pad_left = 0, tile.pad_right = high + 1 - low;
-
-  if (task == RowTask::max_backward) {
-    // Outputs whose first tap lies in the tile. First taps ascend with the output.
-    std::int64_t begin = -1, end = -1;
-    for (std::int64_t o = tile.source_first; o < source_end; ++o) {
-      const Window w = window(axis, o);
-      if (w.count == 0 || w.first < first || w.first >= first + columns) continue;
-      if (begin < 0) begin = o;
-      end = o + 1;
-    }
-    tile.owned_first = begin < 0 ? tile.source_first : begin;
-    tile.owned = begin < 0 ? 0 : end - begin;
-  }
   return tile;
 }
 
 template <class Lane>
-void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, std::int64_t slack, bool with_columns,
+void fill_lanes(const RowPlan& plan, std::int64_t target_total, std::int64_t slack, bool with_columns,
                 LaneTable<Lane>& lanes) {
   if (plan.columns == Columns::gathered) {
     for (std::int64_t t = 0; t < target_total; ++t) {
@@ -194,13 +174,11 @@ void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, st
       for (std::int64_t c = 0; c < plan.inner; ++c) {
         lanes.position.push_back(static_cast<Lane>(first * plan.inner + c));
         lanes.count.push_back(static_cast<Lane>(plan.table.count[at]));
-        if (task == RowTask::max_backward) lanes.column_codes.push_back(static_cast<Lane>(t));
       }
     }
     for (std::int64_t i = 0; i < slack; ++i) {
       lanes.position.push_back(0);
       lanes.count.push_back(0);
-      if (task == RowTask::max_backward) lanes.column_codes.push_back(std::numeric_limits<Lane>::min() / 2);
     }
   }
   if (with_columns) {  // the same for every tile, counted from its first column
@@ -211,7 +189,7 @@ void fill_lanes(const RowPlan& plan, RowTask task, std::int64_t target_total, st
   }
 }
 
-void place_scratch(RowPlan& plan, RowTask task, std::size_t lane, std::size_t vector_bytes) {
+void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes) {
   std::int64_t buffered = 0, result = 0;
   for (const Tile& tile : plan.tiles) {
     buffered = larger(buffered, tile.pad_left + tile.source_columns + tile.pad_right);
@@ -234,7 +212,7 @@ void place_scratch(RowPlan& plan, RowTask task, std::size_t lane, std::size_t ve
   plan.result_codes_at = take(bytes(result, lane));
   const std::int64_t longest = larger(buffered, result);
   plan.packed_pitch = bytes(longest, std::max(lane, size_of(plan.problem.dtype)));
-  plan.packed_at = take(plan.packed_pitch * kRowBlock * (task == RowTask::max_backward ? 2 : 1));
+  plan.packed_at = take(plan.packed_pitch * kRowBlock);
   plan.staged_at = take(bytes(longest, 8));
   plan.bytes = at;
 }
@@ -311,8 +289,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   } else if (p.index_kind != IndexKind::window) {
     plan.code_kind = Codes::flat;
   } else {
-    plan.code_kind =
-        task == RowTask::max_backward && (uneven_axis || plan.columns == Columns::gathered) ? Codes::flat : Codes::taps;
+    plan.code_kind = Codes::taps;
   }
   plan.uneven_windows = plan.code_kind == Codes::taps && uneven_axis;
   plan.widest =
@@ -327,23 +304,12 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.tiles.push_back(make_tile(plan, task, t, smaller(even_tile, target_total - t), source_total));
   }
 
-  if (task == RowTask::max_backward) {
-    // An input row is seen by at most this many output rows, one after the other where nothing is dilated.
-    auto most_covering = [](const Axis& one) {
-      return one.rule == WindowRule::adaptive ? one.output / larger(1, one.input) + 2
-                                              : ceil_div(one.kernel, one.stride);
-    };
-    plan.cached_depths = smaller(kRowBlock + 1, most_covering(p.axis[0]));
-    plan.cached_heights = smaller(kRowBlock + 1, most_covering(p.axis[1]));
-    plan.cached_rows =
-        plan.cached_depths * plan.cached_heights <= kRowBlock && p.axis[0].dilation == 1 && p.axis[1].dilation == 1;
-  }
   make_factors(plan);
   const bool with_columns = task == RowTask::fold && plan.code_kind == Codes::flat;
   if (lane == 8) {
-    fill_lanes(plan, task, target_total, lanes, with_columns, plan.lanes64);
+    fill_lanes(plan, target_total, lanes, with_columns, plan.lanes64);
   } else if (lane == 4) {
-    fill_lanes(plan, task, target_total, lanes, with_columns, plan.lanes32);
+    fill_lanes(plan, target_total, lanes, with_columns, plan.lanes32);
   }
   if (p.reduction == Reduction::power) {
     const double exponent = p.norm_type;
@@ -352,7 +318,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.slope_kind = power_kind_of(exponent - 1);
     plan.root_slope_kind = power_kind_of(1 / exponent - 1);
   }
-  place_scratch(plan, task, lane, vector_bytes);
+  place_scratch(plan, lane, vector_bytes);
   return true;
 }
 

@@ -58,8 +58,6 @@ struct Tile {
   std::int64_t pad_left, pad_right;  // columns of identity around the buffered source columns
   std::int64_t first_unit;           // phased: (target_first + pad_begin) / stride
   std::int64_t column_shift;         // phased: columns of the interleaved row before the first real one
-  std::int64_t owned_first,
-      owned;  // max backward: the outputs whose first tap lies in this tile, for counting them once
 };
 
 /// Everything a row kernel needs besides pointers: made once per plan, read-only in run().
@@ -95,10 +93,6 @@ struct RowPlan {
   Codes code_kind;
   std::int64_t widest;  // most taps of any window along the row
 
-  // Max backward: prepared output rows are kept from one input row to the next where they fit in a block.
-  bool cached_rows;
-  std::int64_t cached_depths, cached_heights;
-
   // Scratch, bytes from the start of a slot.
   std::size_t buffer_at, codes_at, result_at, result_codes_at, packed_at, staged_at, bytes;
   std::size_t packed_pitch;  // bytes per packed row
@@ -107,7 +101,7 @@ struct RowPlan {
 };
 
 /// What the row kernels are asked to do with a problem.
-enum class RowTask : std::uint8_t { fold, sum_backward, max_backward };
+enum class RowTask : std::uint8_t { fold, sum_backward };
 
 /// `lane`: bytes of the compute type. False where the rows are beyond what the kernels can number.
 /// `inner`: elements per column, 0 to choose by the layout.
@@ -122,7 +116,7 @@ struct RowPointers {
   const void* source;
   void* target;
   void* indices;
-  const void* input;  // lp backward: the forward's input; max backward: the saved indices
+  const void* input;  // lp backward: the forward's input
 };
 
 /// The units of work of a plan, one after the other: a target row of one tile. Heights vary fastest, so that neighbouring units

@@ -19,17 +19,7 @@ void LoadRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, 
     pack_row(tensor, columns, inner, row, staged);
     row = staged;
   }
-  const hn::ScalableTag<C> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t x = 0;
-  for (; x + lanes <= elements; x += lanes) hn::StoreU(LoadAs(d, row + x), d, to + x);
-  for (; x < elements; ++x) {
-    if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>) {
-      to[x] = to_float(row[x]);
-    } else {
-      to[x] = static_cast<C>(row[x]);
-    }
-  }
+  LoadElements(row, to, elements);
 }
 
 /// The forward's sums of x^p for outputs [first, first + columns) of row (od, oh), tile by tile.

@@ -1,0 +1,19 @@
+// Which of the indices handed in is wrong: asked only when a pass has found that one is.
+#pragma once
+
+#include "geometry/problem.hpp"
+
+#include <cenote/error.hpp>
+
+namespace cenote::simd {
+
+/// Names the first index that is no tap of its window (or no place in its plane). `starts`: of fractional windows, null otherwise.
+Status find_invalid_index(const Problem& p, const void* indices, const std::int64_t* const (&starts)[3]) noexcept;
+
+/// Whether some window of a dilated pool has no tap inside the input.
+bool has_empty_windows(const Problem& p);
+
+/// No pass looks at the index of an empty window, which must be "none".
+bool empty_windows_are_none(const Problem& p, const void* indices) noexcept;
+
+}  // namespace cenote::simd

@@ -1,0 +1,84 @@
+// Runs a scatter: cuts it for the executor and reports wrong indices.
+#include "cpu/scatter_kernel.hpp"
+
+#include "cpu/check_indices.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/split.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace cenote::simd {
+namespace {
+
+class ScatterKernel final : public Kernel {
+ public:
+  ScatterKernel(const Described& described, ScatterPlan plan, ScatterFn scatter, LocateFn locate)
+      : plan_(std::move(plan)),
+        scatter_(scatter),
+        locate_(locate),
+        bytes_(described.bytes_moved),
+        empty_windows_(plan_.problem.op != Op::max_unpool && has_empty_windows(plan_.problem)),
+        scratch_(slot_count(), plan_.bytes) {}
+
+  Status run(const RunArgs& args) const noexcept override {
+    const Problem& p = plan_.problem;
+    const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
+    ScatterPointers pointers{};
+    pointers.indices = args.saved_indices;
+    if (unpool && forward) {
+      pointers.small_in = args.input;
+      pointers.large_out = args.output;
+    } else if (unpool) {
+      pointers.large_in = args.grad_output;
+      pointers.small_out = args.grad_input;
+    } else {
+      pointers.small_in = args.grad_output;
+      pointers.large_out = args.grad_input;
+    }
+    std::atomic<bool> valid{true};
+    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
+      const ScratchPool::Lease lease(scratch_);
+      if (!scatter_(plan_, locate_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
+    });
+    // A window without taps reaches into no band, so that nothing above has looked at its index.
+    if (valid && (!empty_windows_ || empty_windows_are_none(p, args.saved_indices))) return {};
+    const std::int64_t* const no_starts[3] = {};
+    return find_invalid_index(p, args.saved_indices, no_starts);
+  }
+
+ private:
+  ScatterPlan plan_;
+  ScatterFn scatter_;
+  LocateFn locate_;
+  std::int64_t bytes_;
+  bool empty_windows_;
+  ScratchPool scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const RowKernels& kernels,
+                                            const Target& target) {
+  const Problem& p = described.problem;
+  const bool unpool = p.op == Op::max_unpool;
+  const bool max_backward = p.pass == Pass::backward && p.with_indices && p.op != Op::fractional_max_pool && !unpool;
+  if (!unpool && !max_backward) return nullptr;
+  ScatterPlan plan;
+  if (!make_scatter_plan(p, unpool ? 1 : kernels.fold_lane, plan)) return nullptr;
+  const std::size_t size = size_of(p.dtype);
+  const ScatterFn scatter = !unpool                   ? kernels.scatter_add
+                            : p.pass == Pass::forward ? scatter_put(target.index, size)
+                                                      : scatter_take(target.index, size);
+  std::string explain = unpool ? p.pass == Pass::forward ? "zeros, then each value where its index points"
+                                                         : "each gradient from where its index points"
+                               : "scatter: each gradient is added where its index points, in scratch; " +
+                                     std::to_string(plan.bands.size()) + (plan.bands.size() == 1 ? " band" : " bands") +
+                                     " of " + std::to_string(plan.bands.front().slices * plan.slice) + " positions";
+  if (plan.chunks > 1) explain += ", " + std::to_string(plan.chunk) + " channels at a time";
+  auto kernel = std::make_unique<ScatterKernel>(described, std::move(plan), scatter, locate(target.index));
+  kernel->explain = std::move(explain);
+  return kernel;
+}
+
+}  // namespace cenote::simd

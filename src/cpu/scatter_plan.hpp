@@ -1,0 +1,93 @@
+// Gradients and unpooled values go where indices point. The large side is cut into bands that stay in cache: each band is summed
+// up in scratch from the outputs whose windows reach into it, in their order, and written once.
+#pragma once
+
+#include "geometry/problem.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cenote::simd {
+
+/// n / divisor for n below 2^31, as a multiplication.
+struct Divider {
+  std::uint64_t magic = 0;
+  std::uint32_t divisor = 1;
+  int shift = 0;
+
+  Divider() = default;
+  explicit Divider(std::int64_t by)
+      : divisor(static_cast<std::uint32_t>(by)),
+        shift(31 + static_cast<int>(std::bit_width(static_cast<std::uint64_t>(by - 1)))) {
+    magic = (std::uint64_t{1} << shift) / divisor + 1;
+  }
+  std::uint32_t operator()(std::uint32_t n) const { return static_cast<std::uint32_t>(n * magic >> shift); }
+};
+
+/// Slices of the large side's first axis, and the outputs along that axis whose windows reach into them.
+struct Band {
+  std::int64_t first, slices;
+  std::int64_t output_first, output_end;
+};
+
+/// Made once per plan, read-only in run().
+struct ScatterPlan {
+  Problem problem;
+  std::int64_t inner;   // elements of a column: 1 where planar, else all channels
+  std::int64_t chunk;   // of which a unit takes this many
+  std::int64_t chunks;  // per column
+  std::int64_t outer, outer_minor_count;
+  int axis;            // which is cut into bands
+  std::int64_t slice;  // positions per slice of that axis
+  std::vector<Band> bands;
+  std::vector<std::uint32_t> first, taps, skipped;  // of the windows of each output column
+  Divider width, height;                            // of the large side
+  Divider kernel_width, kernel_height;
+  std::uint32_t step[3];
+  bool dilated;
+  bool linear;  // positions of the large side lie at one step: `position`, in elements
+  std::int64_t position;
+
+  // Scratch, bytes from the start of a slot.
+  std::size_t spots_at, values_at, bytes;
+
+  std::int64_t units() const { return outer * chunks * static_cast<std::int64_t>(bands.size()); }
+};
+
+/// Outputs located in one go.
+inline constexpr std::int64_t kSegment = 512;
+
+/// False where the tensors or sizes are beyond it. `lane`: bytes of the compute type.
+bool make_scatter_plan(const Problem& problem, std::size_t lane, ScatterPlan& plan);
+
+/// A unit of work: a band of one plane, or of some channels of one batch entry.
+struct ScatterUnit {
+  const Band& band;
+  std::int64_t major, minor, channel;  // batch entry, (planar) channel, first channel of the chunk
+  std::int64_t channels;               // of the chunk
+  std::int64_t base, positions;        // of the band, as flat positions
+  std::int64_t outputs_first[3], outputs_end[3];
+
+  ScatterUnit(const ScatterPlan& plan, std::int64_t unit);
+};
+
+/// A stretch of indices to be turned into positions of the band.
+struct LocateJob {
+  const void* indices;
+  DType dtype;
+  std::int64_t count;
+  const std::uint32_t *first, *taps, *skipped;  // of each output's window along the row, or (one_column) of all
+  bool one_column;
+  Window depth, height;
+  std::int64_t base;     // of the band
+  std::uint32_t* spots;  // positions within the band; beyond it, or kNowhere for "none"
+};
+inline constexpr std::uint32_t kNowhere = 0xffffffffU;
+
+/// False when some index is neither "none" nor a tap of its window.
+using LocateFn = bool (*)(const ScatterPlan&, const LocateJob&);
+LocateFn locate(std::size_t target);
+
+}  // namespace cenote::simd

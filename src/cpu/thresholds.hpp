@@ -1,0 +1,34 @@
+// Where one way of folding becomes faster than another: every number that was measured, beside the measurement.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cenote::simd {
+
+/// Below this many bytes a call is run on the calling thread: waking another costs more than it saves.
+inline constexpr std::int64_t kSerialBytes = 128 * 1024;
+/// Pieces per thread: enough to even out threads that start late, few enough to keep rows together.
+inline constexpr std::int64_t kPiecesPerThread = 4;
+
+/// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
+inline constexpr std::int64_t kTileBytes = 16 * 1024;
+/// From this many taps on, a vector along the window beats gathering across windows.
+inline constexpr std::int64_t kSpannedTaps = 8;
+/// From this many taps on, folding a row by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
+inline constexpr std::int64_t kDoublingTaps = 7;
+
+/// What a scatter sums up in scratch before it is written: a quarter of a 1 MiB L2.
+inline constexpr std::int64_t kBandBytes = 256 * 1024;
+/// Channels of a column are taken apart into no fewer than these: a cache line of 4-byte elements.
+inline constexpr std::int64_t kLeastChunk = 16;
+/// Units of a scatter that there should be at least, for threads to share.
+inline constexpr std::int64_t kFewestUnits = 16;
+
+/// Planes whose rows have fewer bytes than this (in the compute type) are folded side by side; a row costs some 40 ns whatever
+/// its length.
+inline constexpr std::int64_t kShortRowBytes = 192;
+/// The most scratch that planes side by side may take: half of a 1 MiB L2.
+inline constexpr std::int64_t kBlockBytes = 512 * 1024;
+
+}  // namespace cenote::simd
