@@ -14,23 +14,53 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 /// Beyond every position, and not "none".
 constexpr std::uint32_t kBeyond = 0x7fffffffU;
 
+/// Indices as 32-bit numbers, "none" as kNowhere. False where one does not fit.
 template <class Index>
-void LoadIndices(const void* indices, std::int64_t count, std::uint32_t* HWY_RESTRICT to) {
-  const Index* from = static_cast<const Index*>(indices);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Index index = from[i];
-    if constexpr (std::is_signed_v<Index>) {
-      const bool fits = index >= 0 && index < static_cast<Index>(kBeyond);
-      to[i] = index == -1 ? kNowhere : fits ? static_cast<std::uint32_t>(index) : kBeyond;
-    } else {
-      to[i] = index == std::numeric_limits<Index>::max() ? kNowhere
-              : index < kBeyond                          ? static_cast<std::uint32_t>(index)
-                                                         : kBeyond;
+bool LoadIndices(const void* indices, std::int64_t count, std::uint32_t* HWY_RESTRICT to) {
+  using Bits = std::make_unsigned_t<Index>;
+  const Bits* from = static_cast<const Bits*>(indices);
+  constexpr Bits kNone = std::numeric_limits<Bits>::max();
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto nowhere = hn::Set(d, kNowhere);
+  std::int64_t i = 0, step = static_cast<std::int64_t>(hn::Lanes(d));
+  if constexpr (sizeof(Index) == 8) {
+    // Where the bits plus 1 stay within 31 bits, the low half is the index, or all ones.
+    const hn::ScalableTag<std::uint64_t> d64;
+    const hn::Rebind<std::uint32_t, decltype(d64)> half;
+    step = static_cast<std::int64_t>(hn::Lanes(d64));
+    const auto one = hn::Set(d64, std::uint64_t{1});
+    auto high = hn::Zero(d64);
+    for (; count >= step && i < count; i += step) {
+      const std::int64_t at = i + step <= count ? i : count - step;
+      const auto v = hn::LoadU(d64, from + at);
+      high = hn::Or(high, hn::ShiftRight<31>(hn::Add(v, one)));
+      hn::StoreU(hn::TruncateTo(half, v), half, to + at);
+    }
+    if (!hn::AllTrue(d64, hn::Eq(high, hn::Zero(d64)))) return false;
+  } else {
+    const hn::Rebind<Bits, decltype(d)> narrow;
+    for (; count >= step && i < count; i += step) {
+      const std::int64_t at = i + step <= count ? i : count - step;
+      const auto v = hn::LoadU(narrow, from + at);
+      if constexpr (sizeof(Index) == 4) {
+        hn::StoreU(v, d, to + at);
+      } else {
+        const auto wide = hn::PromoteTo(d, v);
+        hn::StoreU(hn::IfThenElse(hn::Eq(wide, hn::Set(d, kNone)), nowhere, wide), d, to + at);
+      }
     }
   }
+  for (; i < count; ++i) {
+    const Bits bits = from[i];
+    if (bits != kNone && bits > kBeyond) return false;
+    to[i] = bits == kNone ? kNowhere : static_cast<std::uint32_t>(bits);
+  }
+  return true;
 }
 
 /// The windows of a job's outputs along the row: from tables, or all the same.
@@ -41,9 +71,106 @@ struct RowWindows {
   HWY_INLINE std::uint32_t FirstOf(std::int64_t i) const { return kOneColumn ? one_first : first[i]; }
   HWY_INLINE std::uint32_t TapsOf(std::int64_t i) const { return kOneColumn ? one_taps : taps[i]; }
   HWY_INLINE std::uint32_t SkippedOf(std::int64_t i) const { return kOneColumn ? one_skipped : skipped[i]; }
+  template <class D>
+  HWY_INLINE hn::Vec<D> FirstOf(D d, std::int64_t i) const {
+    return kOneColumn ? hn::Set(d, one_first) : hn::LoadU(d, first + i);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> TapsOf(D d, std::int64_t i) const {
+    return kOneColumn ? hn::Set(d, one_taps) : hn::LoadU(d, taps + i);
+  }
 };
 
-/// Flat positions: counted from the window's first tap, they fall apart into whole rows and a rest.
+/// The most rows of a window that are tried one by one before a division is cheaper.
+constexpr std::int64_t kTriedRows = 24;
+
+/// Flat positions of windows with few rows: counted from the window's first tap, each row begins at a known distance.
+template <class Windows>
+bool LocateInRows(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t width = plan.problem.axis[2].input, height = plan.problem.axis[1].input;
+  const auto first_row = static_cast<std::uint32_t>((job.depth.first * height + job.height.first) * width);
+  std::uint32_t rows[kTriedRows];
+  int count = 0;
+  for (std::int64_t z = 0; z < job.depth.count; ++z) {
+    for (std::int64_t y = 0; y < job.height.count; ++y) {
+      rows[count++] = static_cast<std::uint32_t>((z * job.depth.step * height + y * job.height.step) * width);
+    }
+  }
+  const auto nowhere = hn::Set(d, kNowhere), base = hn::Set(d, static_cast<std::uint32_t>(job.base)),
+             start = hn::Set(d, first_row);
+  auto wrong = hn::Zero(d);
+  for (std::int64_t i = 0; i < job.count; i += lanes) {  // whole vectors: tables and spots have room behind them
+    const auto index = hn::LoadU(d, job.spots + i);
+    const auto distance = hn::Sub(index, hn::Add(start, windows.FirstOf(d, i)));
+    const auto taps = windows.TapsOf(d, i);
+    auto valid = hn::Lt(hn::Sub(distance, hn::Set(d, rows[0])), taps);
+    for (int r = 1; r < count; ++r) valid = hn::Or(valid, hn::Lt(hn::Sub(distance, hn::Set(d, rows[r])), taps));
+    auto fine = hn::Or(valid, hn::Eq(index, nowhere));
+    if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
+    wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
+    hn::StoreU(hn::IfThenElse(valid, hn::Sub(index, base), nowhere), d, job.spots + i);
+  }
+  return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+}
+
+/// The same where columns are dilated: tap by tap.
+template <class Windows>
+bool LocateTapByTap(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t width = plan.problem.axis[2].input, height = plan.problem.axis[1].input;
+  const auto nowhere = hn::Set(d, kNowhere), base = hn::Set(d, static_cast<std::uint32_t>(job.base));
+  const auto start = hn::Set(d, static_cast<std::uint32_t>((job.depth.first * height + job.height.first) * width));
+  auto wrong = hn::Zero(d);
+  for (std::int64_t i = 0; i < job.count; i += lanes) {
+    const auto index = hn::LoadU(d, job.spots + i);
+    const auto distance = hn::Sub(index, hn::Add(start, windows.FirstOf(d, i)));
+    const auto taps = windows.TapsOf(d, i);
+    auto valid = hn::MaskFromVec(hn::Zero(d));
+    for (std::int64_t z = 0; z < job.depth.count; ++z) {
+      for (std::int64_t y = 0; y < job.height.count; ++y) {
+        auto tap = static_cast<std::uint32_t>((z * job.depth.step * height + y * job.height.step) * width);
+        for (std::int64_t x = 0; x < plan.problem.axis[2].kernel; ++x, tap += plan.step[2]) {
+          const auto inside = hn::Lt(hn::Set(d, static_cast<std::uint32_t>(x)), taps);
+          valid = hn::Or(valid, hn::And(inside, hn::Eq(distance, hn::Set(d, tap))));
+        }
+      }
+    }
+    auto fine = hn::Or(valid, hn::Eq(index, nowhere));
+    if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
+    wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
+    hn::StoreU(hn::IfThenElse(valid, hn::Sub(index, base), nowhere), d, job.spots + i);
+  }
+  return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+}
+
+/// Flat positions of whole planes: tables tell where each window begins and how many columns each of its rows has.
+bool LocateInPlanes(const ScatterPlan& plan, const LocateJob& job) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto nowhere = hn::Set(d, kNowhere);
+  const auto rows = static_cast<std::int64_t>(plan.rows.size());
+  const auto pitch = static_cast<std::int64_t>(plan.first.size());
+  auto wrong = hn::Zero(d);
+  for (std::int64_t i = 0; i < job.count; i += lanes) {
+    const auto index = hn::LoadU(d, job.spots + i);
+    const auto distance = hn::Sub(index, hn::LoadU(d, job.first + i));
+    auto valid = hn::Lt(distance, hn::LoadU(d, job.taps + i));
+    for (std::int64_t r = 1; r < rows; ++r) {
+      valid = hn::Or(valid, hn::Lt(hn::Sub(distance, hn::Set(d, plan.rows[static_cast<std::size_t>(r)])),
+                                   hn::LoadU(d, job.taps + r * pitch + i)));
+    }
+    auto fine = hn::Or(valid, hn::Eq(index, nowhere));
+    if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
+    wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
+    hn::StoreU(hn::IfThenElse(valid, index, nowhere), d, job.spots + i);
+  }
+  return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+}
+
+/// Flat positions of any windows: counted from the window's first tap, they fall apart into whole rows and a rest.
 template <bool kDilated, bool kDeep, class Windows>
 bool LocateFlat(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   const Divider width = plan.width, height = plan.height;
@@ -91,6 +218,7 @@ bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
   const auto skipped_d = static_cast<std::uint32_t>(job.depth.skipped),
              skipped_h = static_cast<std::uint32_t>(job.height.skipped);
   const std::uint32_t step_d = plan.step[0], step_h = plan.step[1], step_w = plan.step[2];
+  const std::uint32_t none = plan.problem.op == Op::max_unpool ? kBeyond : kNowhere;  // unpooling knows no "none"
   const auto base = static_cast<std::uint32_t>(job.base);
   std::uint32_t* HWY_RESTRICT spots = job.spots;
   std::uint32_t wrong = 0;
@@ -105,7 +233,7 @@ bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
     const bool valid = w < windows.TapsOf(i) && h < high && d < deep;
     const std::uint32_t flat =
         ((first_d + d * step_d) * plane_height + first_h + h * step_h) * plane_width + windows.FirstOf(i) + w * step_w;
-    wrong |= valid || index == kNowhere ? 0U : 1U;
+    wrong |= valid || index == none ? 0U : 1U;
     spots[i] = valid ? flat - base : kNowhere;
   }
   return wrong == 0;
@@ -126,23 +254,55 @@ bool LocateIn(const ScatterPlan& plan, const LocateJob& job, const Windows& wind
     return even ? LocateTaps<true>(plan, job, windows) : LocateTaps<false>(plan, job, windows);
   }
   if (plan.problem.op == Op::max_unpool) return LocateAnywhere(plan, job);
+  const std::int64_t rows = job.depth.count * job.height.count;
+  if (plan.step[2] == 1 && rows > 0 && rows <= kTriedRows) return LocateInRows(plan, job, windows);
+  if (plan.step[2] > 1 && rows * plan.problem.axis[2].kernel <= kTriedRows) return LocateTapByTap(plan, job, windows);
   const bool deep = plan.problem.axis[0].input > 1;
   if (plan.dilated) return LocateFlat<true, true>(plan, job, windows);
   return deep ? LocateFlat<false, true>(plan, job, windows) : LocateFlat<false, false>(plan, job, windows);
 }
 
-bool Locate(const ScatterPlan& plan, const LocateJob& job) {
+bool Load(const LocateJob& job) {
   switch (job.dtype) {
-    case DType::i64: LoadIndices<std::int64_t>(job.indices, job.count, job.spots); break;
-    case DType::i32: LoadIndices<std::int32_t>(job.indices, job.count, job.spots); break;
-    case DType::u8: LoadIndices<std::uint8_t>(job.indices, job.count, job.spots); break;
-    case DType::u16: LoadIndices<std::uint16_t>(job.indices, job.count, job.spots); break;
-    default: LoadIndices<std::uint32_t>(job.indices, job.count, job.spots); break;
+    case DType::i64: return LoadIndices<std::int64_t>(job.indices, job.count, job.spots);
+    case DType::i32: return LoadIndices<std::int32_t>(job.indices, job.count, job.spots);
+    case DType::u8: return LoadIndices<std::uint8_t>(job.indices, job.count, job.spots);
+    case DType::u16: return LoadIndices<std::uint16_t>(job.indices, job.count, job.spots);
+    default: return LoadIndices<std::uint32_t>(job.indices, job.count, job.spots);
   }
-  if (job.one_column) {
-    return LocateIn(plan, job, RowWindows<true>{nullptr, nullptr, nullptr, *job.first, *job.taps, *job.skipped});
+}
+
+/// Positions of the band become elements of it; what lies outside goes to the spare elements behind, neighbours to different ones.
+void ToElements(const LocateJob& job) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto positions = hn::Set(d, job.positions), step = hn::Set(d, job.step);
+  const auto spare = hn::Add(hn::Set(d, job.positions * job.step), hn::Iota(d, 0));
+  for (std::int64_t i = 0; i < job.count; i += lanes) {
+    const auto spot = hn::LoadU(d, job.spots + i);
+    auto element = spot;
+    if (job.one_column) {
+      element = hn::Add(hn::Mul(spot, step), hn::Iota(d, static_cast<std::uint32_t>(i)));
+    } else if (job.channel != nullptr) {
+      element = hn::Add(hn::Mul(spot, step), hn::LoadU(d, job.channel + i));
+    }
+    hn::StoreU(hn::IfThenElse(hn::Lt(spot, positions), element, spare), d, job.spots + i);
   }
-  return LocateIn(plan, job, RowWindows<false>{job.first, job.taps, job.skipped, 0, 0, 0});
+}
+
+bool Locate(const ScatterPlan& plan, const LocateJob& job) {
+  bool valid = Load(job);
+  if (!valid) {
+    for (std::int64_t i = 0; i < job.count; ++i) job.spots[i] = kNowhere;
+  } else if (!plan.rows.empty()) {
+    valid = LocateInPlanes(plan, job);
+  } else if (job.one_column) {
+    valid = LocateIn(plan, job, RowWindows<true>{nullptr, nullptr, nullptr, *job.first, *job.taps, *job.skipped});
+  } else {
+    valid = LocateIn(plan, job, RowWindows<false>{job.first, job.taps, job.skipped, 0, 0, 0});
+  }
+  ToElements(job);
+  return valid;
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

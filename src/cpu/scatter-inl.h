@@ -6,6 +6,8 @@
 #define CENOTE_CPU_SCATTER_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <cstring>
 
 #include "cpu/convert-inl.h"
@@ -14,71 +16,141 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// Calls visit(at, spots, count, channel) for stretches of the unit's outputs in their order: `at` names the first one's element
-/// in a tensor of the small side's layout, spots[i] the position of the i-th. False when an index is wrong.
-template <class At, class Visit>
+/// Which positions the located elements are counted from, and how many there are.
+struct Stage {
+  std::int64_t base, positions;
+};
+
+/// Calls visit(offset, count) for stretches of the unit's outputs in their order, located in `spots`: offset(layout) is the first
+/// one's element in a tensor of the small side. Before each step along the plan's axis, advance(first, end) is told which slices
+/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one.
+template <bool kSkipWrong, class Advance, class Visit>
 HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit, const void* indices,
-                               std::uint32_t* spots, const At& index_at, const Visit& visit) {
+                               std::uint32_t* spots, const Advance& advance, const Visit& visit) {
   const Problem& p = plan.problem;
-  const bool planar = plan.inner == 1;
   const auto index_bytes = static_cast<std::int64_t>(size_of(p.index_dtype));
+  const std::int64_t wide = plan.expanded ? plan.inner : 1;  // elements per column in the tables
   bool valid = true;
   LocateJob job{};
   job.dtype = p.index_dtype;
-  job.one_column = !planar;
-  job.base = unit.base;
+  job.one_column = plan.inner > 1 && !plan.expanded;
+  job.step = static_cast<std::uint32_t>(plan.inner == 1 ? 1 : p.op == Op::max_unpool ? plan.position : unit.channels);
   job.spots = spots;
-  for (std::int64_t od = unit.outputs_first[0]; od < unit.outputs_end[0]; ++od) {
+  auto reach = [&](std::int64_t first, std::int64_t end) HWY_ATTR {
+    const Stage stage = advance(first, end);
+    job.base = stage.base;
+    job.positions = static_cast<std::uint32_t>(stage.positions);
+  };
+  auto reach_windows = [&](std::int64_t first, std::int64_t last) HWY_ATTR {
+    const Axis& axis = p.axis[plan.axis];
+    reach(earliest_tap(axis, first), latest_end(axis, last));
+  };
+  const bool whole = !plan.rows.empty();  // planes as one row of all their outputs
+  const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
+  const std::int64_t columns =
+      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output : unit.outputs_end[2] * wide;
+  if (whole) reach(0, p.axis[plan.axis].input);
+  for (std::int64_t od = unit.outputs_first[0]; od < depths; ++od) {
     job.depth = window(p.axis[0], od);
-    for (std::int64_t oh = unit.outputs_first[1]; oh < unit.outputs_end[1]; ++oh) {
+    if (plan.axis == 0 && !whole) reach_windows(od, od);
+    for (std::int64_t oh = unit.outputs_first[1]; oh < heights; ++oh) {
       job.height = window(p.axis[1], oh);
-      const std::int64_t end = unit.outputs_end[2];
-      for (std::int64_t ow = unit.outputs_first[2]; ow < end; ow += planar ? kSegment : 1) {
-        job.count = planar ? smaller(kSegment, end - ow) : unit.channels;
-        job.first = plan.first.data() + ow;
-        job.taps = plan.taps.data() + ow;
-        job.skipped = plan.skipped.data() + ow;
-        job.indices = static_cast<const char*>(indices) + index_at(p.indices, od, oh, ow) * index_bytes;
-        valid = locate(plan, job) && valid;
-        visit(od, oh, ow, job.count);
+      if (plan.axis == 1 && !whole) reach_windows(oh, oh);
+      for (std::int64_t x = unit.outputs_first[2] * wide; x < columns; x += job.one_column ? 1 : plan.segment) {
+        job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
+        job.first = plan.first.data() + x;
+        job.taps = plan.taps.data() + x;
+        job.skipped = plan.skipped.data() + x;
+        job.channel = plan.expanded ? plan.channel.data() + x : nullptr;
+        if (plan.axis == 2 && !whole) {
+          reach_windows(x / wide, (x + (job.one_column ? 1 : job.count) - 1) / wide);
+        }
+        auto offset = [&](const Layout& l) HWY_ATTR {
+          return unit.major * l.n + (unit.minor + unit.channel) * l.c + od * l.d + oh * l.h +
+                 (plan.expanded || whole ? x : x * l.w);
+        };
+        job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
+        const bool located = locate(plan, job);
+        valid = valid && located;
+        if (located || !kSkipWrong) visit(offset, job.count);
       }
     }
   }
   return valid;
 }
 
-/// Offset of an output's first element, for the unit's plane or channels.
-struct OutputOffset {
-  const ScatterUnit& unit;
-  HWY_INLINE std::int64_t operator()(const Layout& l, std::int64_t d, std::int64_t h, std::int64_t w) const {
-    return unit.major * l.n + (unit.minor + unit.channel) * l.c + d * l.d + h * l.h + w * l.w;
-  }
-};
-
-/// The summed band to the gradient.
+/// The sums of the slices that outputs still to come may add to. Those they cannot reach any more are written and make room.
 template <class T, class C>
-void WriteBand(const ScatterPlan& plan, const ScatterUnit& unit, const C* sums, T* gradient) {
-  const Problem& p = plan.problem;
-  const Layout& l = p.grad_input;
-  T* to = gradient + unit.major * l.n + (unit.minor + unit.channel) * l.c;
-  const bool whole_columns = unit.channels == plan.inner && (plan.inner == 1 || l.c == 1);
-  if (plan.linear && whole_columns && plan.position == plan.inner) {
-    StoreAs(sums, to + unit.base * plan.inner, unit.positions * plan.inner);
-    return;
+class RollingSums {
+ public:
+  RollingSums(const ScatterPlan& plan, const ScatterUnit& unit, C* sums, void* gradient)
+      : plan_(plan),
+        unit_(unit),
+        sums_(sums),
+        gradient_(static_cast<T*>(gradient) + unit.major * plan.problem.grad_input.n +
+                  (unit.minor + unit.channel) * plan.problem.grad_input.c),
+        slice_(plan.slice * unit.channels),
+        low_(unit.band.first),
+        high_(unit.band.first) {}
+
+  /// Makes slices up to `end` ready; none before `first` is needed again.
+  Stage Advance(std::int64_t first, std::int64_t end) {
+    const std::int64_t last = unit_.band.first + unit_.band.slices;
+    end = smaller(end, last);
+    if (end > high_) {
+      if (end - low_ > plan_.capacity) {
+        const std::int64_t kept = smaller(larger(first, low_), high_);
+        Write(low_, kept);
+        std::memmove(static_cast<void*>(sums_), sums_ + (kept - low_) * slice_, Bytes(high_ - kept));
+        low_ = kept;
+        while (end - low_ > plan_.capacity) {  // slices that no window reaches into
+          Zero(high_, low_ + plan_.capacity);
+          Write(low_, high_ = low_ + plan_.capacity);
+          low_ = high_;
+        }
+      }
+      Zero(high_, end);
+      high_ = end;
+    }
+    return {low_ * plan_.slice, smaller(plan_.capacity, last - low_) * plan_.slice};
   }
-  const std::int64_t height = p.axis[1].input, width = p.axis[2].input;
-  for (std::int64_t i = 0; i < unit.positions; ++i) {
-    const std::int64_t flat = unit.base + i;
-    T* pixel = to + (plan.linear ? flat * plan.position
-                                 : flat / width / height * l.d + flat / width % height * l.h + flat % width * l.w);
-    const C* from = sums + i * unit.channels;
-    if (unit.channels == 1) {
-      StoreAs(from, pixel, 1);
-    } else {
-      StoreAs(from, pixel, unit.channels);
+
+  /// Writes what is left.
+  void Finish() {
+    const std::int64_t last = unit_.band.first + unit_.band.slices;
+    Advance(last, last);
+    Write(low_, high_);
+  }
+
+ private:
+  std::size_t Bytes(std::int64_t slices) const { return static_cast<std::size_t>(slices * slice_) * sizeof(C); }
+  void Zero(std::int64_t from, std::int64_t to) {
+    if (to > from) std::memset(static_cast<void*>(sums_ + (from - low_) * slice_), 0, Bytes(to - from));
+  }
+  void Write(std::int64_t from, std::int64_t to) const {
+    const Problem& p = plan_.problem;
+    const C* sums = sums_ + (from - low_) * slice_;
+    if (plan_.linear && unit_.channels == plan_.position) {
+      StoreAs(sums, gradient_ + from * slice_, (to - from) * slice_, plan_.streams);
+      return;
+    }
+    const Layout& l = p.grad_input;
+    const std::int64_t height = p.axis[1].input, width = p.axis[2].input;
+    for (std::int64_t flat = from * plan_.slice; flat < to * plan_.slice; ++flat, sums += unit_.channels) {
+      T* pixel =
+          gradient_ + (plan_.linear ? flat * plan_.position
+                                    : flat / width / height * l.d + flat / width % height * l.h + flat % width * l.w);
+      StoreAs(sums, pixel, unit_.channels, false);
     }
   }
-}
+
+  const ScatterPlan& plan_;
+  const ScatterUnit& unit_;
+  C* sums_;
+  T* gradient_;
+  std::int64_t slice_;       // elements of a slice in scratch
+  std::int64_t low_, high_;  // slices that `sums_` holds
+};
 
 /// Units [begin, end) of the max family's backward. Every byte of grad_input is written once, sums are taken in the order of the
 /// outputs: the same whatever the bands and the threads.
@@ -92,35 +164,23 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    const OutputOffset at{unit};
-    std::memset(static_cast<void*>(sums), 0, static_cast<std::size_t>(unit.positions * unit.channels) * sizeof(C));
-    const auto limit = static_cast<std::uint32_t>(unit.positions);
-    const auto step = static_cast<std::uint32_t>(unit.channels);
-    valid = ForEachStretch(plan, locate, unit, pointers.indices, spots, at,
-                           [&](std::int64_t od, std::int64_t oh, std::int64_t ow, std::int64_t count) HWY_ATTR {
-                             const T* from = gradients + at(plan.problem.grad_output, od, oh, ow);
-                             const C* gradient = nullptr;
-                             if constexpr (std::is_same_v<T, C>) {
-                               gradient = from;
-                             } else {
-                               LoadElements(from, values, count);
-                               gradient = values;
-                             }
-                             if (plan.inner == 1) {
-                               for (std::int64_t i = 0; i < count; ++i) {
-                                 if (spots[i] < limit) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
-                               }
-                             } else {
-                               for (std::int64_t i = 0; i < count; ++i) {
-                                 if (spots[i] >= limit) continue;
-                                 C& sum = sums[std::size_t{spots[i]} * step + static_cast<std::size_t>(i)];
-                                 sum = WrappingSum(sum, gradient[i]);
-                               }
-                             }
-                           }) &&
-            valid;
-    WriteBand(plan, unit, sums, static_cast<T*>(pointers.large_out));
+    RollingSums<T, C> rolling(plan, unit, sums, pointers.large_out);
+    const bool fine = ForEachStretch<false>(
+        plan, locate, unit, pointers.indices, spots,
+        [&](std::int64_t first, std::int64_t stop) HWY_ATTR { return rolling.Advance(first, stop); },
+        [&](const auto& offset, std::int64_t count) HWY_ATTR {
+          const C* HWY_RESTRICT gradient = values;
+          if constexpr (std::is_same_v<T, C>) {
+            gradient = gradients + offset(plan.problem.grad_output);
+          } else {
+            LoadElements(gradients + offset(plan.problem.grad_output), values, count);
+          }
+          for (std::int64_t i = 0; i < count; ++i) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
+        });
+    rolling.Finish();
+    valid = valid && fine;
   }
+  if (plan.streams) hwy::FlushStream();
   return valid;
 }
 
@@ -134,30 +194,23 @@ bool ScatterPut(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    const OutputOffset at{unit};
     U* to = static_cast<U*>(pointers.large_out) + unit.major * l.n + (unit.minor + unit.channel) * l.c;
-    const std::int64_t step = plan.position;
-    if (unit.channels == step) {
-      std::memset(to, 0, static_cast<std::size_t>(unit.positions * step) * sizeof(U));
+    const std::int64_t step = plan.inner == 1 ? plan.position : 1;
+    if (plan.position == unit.channels) {
+      std::memset(to, 0, static_cast<std::size_t>(unit.positions * unit.channels) * sizeof(U));
     } else {
       for (std::int64_t i = 0; i < unit.positions; ++i) {
-        for (std::int64_t c = 0; c < unit.channels; ++c) to[i * step + c] = 0;
+        for (std::int64_t c = 0; c < unit.channels; ++c) to[i * plan.position + c] = 0;
       }
     }
-    const auto limit = static_cast<std::uint32_t>(unit.positions);
-    valid = ForEachStretch(plan, locate, unit, pointers.indices, spots, at,
-                           [&](std::int64_t od, std::int64_t oh, std::int64_t ow, std::int64_t count) HWY_ATTR {
-                             const U* from = values + at(plan.problem.input, od, oh, ow);
-                             const std::int64_t own = plan.inner == 1 ? 0 : 1;
-                             for (std::int64_t i = 0; i < count; ++i) {
-                               if (spots[i] >= limit) {
-                                 valid = false;
-                               } else {
-                                 to[spots[i] * step + i * own] = from[i];
-                               }
-                             }
-                           }) &&
-            valid;
+    const Stage plane{0, unit.positions};
+    const bool fine = ForEachStretch<true>(
+        plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
+        [&](const auto& offset, std::int64_t count) HWY_ATTR {
+          const U* from = values + offset(plan.problem.input);
+          for (std::int64_t i = 0; i < count; ++i) to[spots[i] * step] = from[i];
+        });
+    valid = valid && fine;
   }
   return valid;
 }
@@ -171,23 +224,16 @@ bool ScatterTake(const ScatterPlan& plan, LocateFn locate, const ScatterPointers
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    const OutputOffset at{unit};
     const U* from = static_cast<const U*>(pointers.large_in) + unit.major * l.n + (unit.minor + unit.channel) * l.c;
-    const std::int64_t step = plan.position;
-    const auto limit = static_cast<std::uint32_t>(unit.positions);
-    valid = ForEachStretch(plan, locate, unit, pointers.indices, spots, at,
-                           [&](std::int64_t od, std::int64_t oh, std::int64_t ow, std::int64_t count) HWY_ATTR {
-                             U* to = static_cast<U*>(pointers.small_out) + at(plan.problem.grad_input, od, oh, ow);
-                             const std::int64_t own = plan.inner == 1 ? 0 : 1;
-                             for (std::int64_t i = 0; i < count; ++i) {
-                               if (spots[i] >= limit) {
-                                 valid = false;
-                               } else {
-                                 to[i] = from[spots[i] * step + i * own];
-                               }
-                             }
-                           }) &&
-            valid;
+    const std::int64_t step = plan.inner == 1 ? plan.position : 1;
+    const Stage plane{0, unit.positions};
+    const bool fine = ForEachStretch<true>(
+        plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
+        [&](const auto& offset, std::int64_t count) HWY_ATTR {
+          U* to = static_cast<U*>(pointers.small_out) + offset(plan.problem.grad_input);
+          for (std::int64_t i = 0; i < count; ++i) to[i] = from[spots[i] * step];
+        });
+    valid = valid && fine;
   }
   return valid;
 }

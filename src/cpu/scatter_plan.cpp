@@ -7,6 +7,9 @@
 namespace cenote::simd {
 namespace {
 
+/// Numbers that whole vectors may touch behind a table.
+constexpr std::int64_t kSlack = 16;
+
 /// Whether the elements of a row (planar) or of a column (channels-last) are consecutive.
 bool is_consecutive(const Layout& l, bool channels_last, std::int64_t columns) {
   return channels_last ? l.c == 1 : l.w == 1 || columns == 1;
@@ -21,13 +24,52 @@ std::vector<Band> cut(const Axis& axis, std::int64_t slices) {
       const Window w = window(axis, output);
       return w.count == 0 ? std::int64_t{-1} : w.first + (w.count - 1) * w.step;
     };
-    while (o < axis.output && last_tap(o) < first) ++o;  // last taps ascend: those passed by are passed by for good
+    while (o < axis.output && last_tap(o) < first) ++o;  // bands ascend: those passed by are passed by for good
     band.output_first = band.output_end = o;
-    while (band.output_end < axis.output && window(axis, band.output_end).first < first + band.slices)
+    while (band.output_end < axis.output && earliest_tap(axis, band.output_end) < first + band.slices)
       ++band.output_end;
     bands.push_back(band);
   }
   return bands;
+}
+
+/// Tables for whole planes, where they are small enough and their outputs lie one after the other.
+bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan) {
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const std::int64_t outputs = depth.output * height.output * width.output;
+  auto follows = [&](const Layout& l) {
+    return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
+  };
+  if (plan.inner != 1 || plan.bands.size() != 1 || plan.capacity != p.axis[plan.axis].input || p.op == Op::max_unpool ||
+      p.index_kind == IndexKind::window || width.dilation != 1 || depth.kernel * height.kernel > kMostPlaneRows ||
+      outputs > kMostPlaneOutputs || !follows(small) || !follows(p.indices))
+    return false;
+  for (std::int64_t z = 0; z < depth.kernel; ++z) {
+    for (std::int64_t y = 0; y < height.kernel; ++y) {
+      plan.rows.push_back(
+          static_cast<std::uint32_t>((z * depth.dilation * height.input + y * height.dilation) * width.input));
+    }
+  }
+  const std::size_t pitch = static_cast<std::size_t>(outputs + kSlack);
+  plan.first.assign(pitch, 0);
+  plan.taps.assign(pitch * plan.rows.size(), 0);
+  std::size_t at = 0;
+  for (std::int64_t od = 0; od < depth.output; ++od) {
+    for (std::int64_t oh = 0; oh < height.output; ++oh) {
+      for (std::int64_t ow = 0; ow < width.output; ++ow, ++at) {
+        const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
+        plan.first[at] = static_cast<std::uint32_t>((d.first * height.input + h.first) * width.input + w.first);
+        for (std::int64_t z = 0; z < d.count; ++z) {
+          for (std::int64_t y = 0; y < h.count; ++y) {
+            plan.taps[static_cast<std::size_t>(z * height.kernel + y) * pitch + at] =
+                static_cast<std::uint32_t>(w.count);
+          }
+        }
+      }
+    }
+  }
+  plan.skipped.assign(pitch, 0);
+  return true;
 }
 
 }  // namespace
@@ -61,34 +103,55 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
     plan.linear = axis[1].input == 1 || axis[0].input == 1 || large.d == axis[1].input * large.h;
   }
 
-  // Of a column, as many elements as leave a band several windows long; of the axis, as many slices as then fit.
+  // Scratch holds a few windows; columns of so many channels that they do not fit are taken apart.
   const Axis& cut_axis = axis[plan.axis];
-  const std::int64_t reach = smaller((cut_axis.kernel - 1) * cut_axis.dilation + 1, cut_axis.input);
-  const std::int64_t wanted = smaller(cut_axis.input, 8 * reach) * plan.slice * static_cast<std::int64_t>(lane);
-  plan.chunk = plan.inner;
-  while (plan.chunk >= 2 * kLeastChunk && wanted * plan.chunk > kBandBytes)
+  const std::int64_t reach = cut_axis.rule == WindowRule::adaptive
+                                 ? cut_axis.kernel
+                                 : smaller((cut_axis.kernel - 1) * cut_axis.dilation + 1, cut_axis.input);
+  const std::int64_t column_bytes = plan.slice * static_cast<std::int64_t>(lane);
+  auto halve = [&] {
     plan.chunk = (plan.chunk / 2 + kLeastChunk - 1) / kLeastChunk * kLeastChunk;
-  plan.chunks = ceil_div(plan.inner, plan.chunk);
-  const std::int64_t slice_bytes = plan.slice * plan.chunk * static_cast<std::int64_t>(lane);
-  std::int64_t slices =
-      std::clamp<std::int64_t>(kBandBytes / slice_bytes, smaller(2 * reach, cut_axis.input), cut_axis.input);
-  const std::int64_t fewest = ceil_div(kFewestUnits, plan.outer * plan.chunks);  // for the threads to share
-  slices = larger(smaller(slices, ceil_div(cut_axis.input, fewest)), smaller(slices, 2 * reach));
+    plan.chunks = ceil_div(plan.inner, plan.chunk);
+  };
+  plan.chunk = plan.inner;
+  plan.chunks = 1;
+  while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
+  const std::int64_t slice_bytes = column_bytes * plan.chunk;
+  plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, 2 * reach));
+  const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks);  // for the threads to share
+  std::int64_t slices = cut_axis.input;
   if (unpool) {
     // Its indices may point anywhere in the plane: one band, and no scratch for it.
-    if (!plan.linear) return false;
-    slices = cut_axis.input;
+    if (!plan.linear || (channels_last && plane_size(p) > INT32_MAX / larger(1, plan.position))) return false;
+    while (plan.chunk >= 2 * kLeastChunk && plan.outer * plan.chunks < kFewestUnits) halve();
     plan.bands = {{0, slices, 0, cut_axis.output}};
   } else {
+    slices = smaller(slices, larger(ceil_div(slices, bands), 4 * reach));
+    slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
     plan.bands = cut(cut_axis, slices);
+    plan.capacity = smaller(plan.capacity, slices);
+    plan.streams = static_cast<std::int64_t>(size_of(p.dtype)) * p.batch * p.channels * plane_size(p) >= stream_bytes();
   }
 
   const std::int64_t columns = axis[2].output;
-  for (std::int64_t o = 0; o < columns; ++o) {
-    const Window w = window(axis[2], o);
+  plan.expanded = channels_last && plan.inner < kWideColumn && plan.chunk == plan.inner &&
+                  (small.w == plan.inner || columns == 1) && (p.indices.w == plan.inner || columns == 1);
+  plan.segment = kSegment;
+  if (plan.axis == 2) {  // no longer than scratch
+    const std::int64_t step = cut_axis.rule == WindowRule::adaptive ? cut_axis.kernel : cut_axis.stride;
+    const std::int64_t fitting = (plan.capacity - reach) / step * (plan.expanded ? plan.inner : 1);
+    plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
+  }
+  const bool tabled = make_plane_tables(p, small, plan);
+  for (std::int64_t i = 0; !tabled && i < columns * (plan.expanded ? plan.inner : 1); ++i) {
+    const Window w = window(axis[2], plan.expanded ? i / plan.inner : i);
     plan.first.push_back(static_cast<std::uint32_t>(smaller(w.first, INT32_MAX)));
     plan.taps.push_back(static_cast<std::uint32_t>(w.count));
     plan.skipped.push_back(static_cast<std::uint32_t>(smaller(w.skipped, INT32_MAX)));
+    if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.inner));
+  }
+  for (auto* table : {&plan.first, &plan.taps, &plan.skipped, &plan.channel}) {
+    if (!tabled) table->resize(table->size() + kSlack);
   }
   plan.width = Divider(axis[2].input);
   plan.height = Divider(axis[1].input);
@@ -100,8 +163,9 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
   }
 
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-  plan.spots_at = unpool ? 0 : aligned(static_cast<std::size_t>(slices * slice_bytes));
-  const std::int64_t segment = larger(kSegment, plan.chunk);
+  plan.spots_at = unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes) + kSpare * lane);
+  if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
+  const std::int64_t segment = larger(kSegment, plan.chunk) + kSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);
   plan.bytes = plan.values_at + aligned(static_cast<std::size_t>(segment) * lane);
   return true;

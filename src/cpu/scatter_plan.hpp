@@ -1,9 +1,10 @@
-// Gradients and unpooled values go where indices point. The large side is cut into bands that stay in cache: each band is summed
-// up in scratch from the outputs whose windows reach into it, in their order, and written once.
+// Gradients and unpooled values go where indices point. Gradients are summed up in scratch, which rolls along the large side: what
+// the windows of the outputs still to come cannot reach any more is written, once. Threads share the large side in bands.
 #pragma once
 
 #include "geometry/problem.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,19 @@ struct Divider {
   std::uint32_t operator()(std::uint32_t n) const { return static_cast<std::uint32_t>(n * magic >> shift); }
 };
 
+/// No tap of this output's window, nor of any later one's, lies before. (Clipped windows' first taps need not ascend where they are
+/// dilated.)
+inline std::int64_t earliest_tap(const Axis& axis, std::int64_t o) {
+  return axis.rule == WindowRule::adaptive ? adaptive_start(axis, o) : larger(0, o * axis.stride - axis.pad_begin);
+}
+
+/// All taps of this output's window, and of every earlier one's, lie before.
+inline std::int64_t latest_end(const Axis& axis, std::int64_t o) {
+  if (axis.rule == WindowRule::adaptive) return adaptive_end(axis, o);
+  return std::clamp<std::int64_t>(o * axis.stride - axis.pad_begin + (axis.kernel - 1) * axis.dilation + 1, 0,
+                                  axis.input);
+}
+
 /// Slices of the large side's first axis, and the outputs along that axis whose windows reach into them.
 struct Band {
   std::int64_t first, slices;
@@ -42,8 +56,16 @@ struct ScatterPlan {
   int axis;            // which is cut into bands
   std::int64_t slice;  // positions per slice of that axis
   std::vector<Band> bands;
-  std::vector<std::uint32_t> first, taps, skipped;  // of the windows of each output column
-  Divider width, height;                            // of the large side
+  std::int64_t capacity;  // slices that scratch holds at once
+  std::int64_t segment;   // outputs located in one go
+  bool streams;           // the large side is written around the caches
+  bool expanded;          // columns of so few channels that whole rows are located in one go
+  std::vector<std::uint32_t> first, taps, skipped,
+      channel;  // of the windows of each output column, or (expanded) element
+  // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of
+  // the plane, and `taps` as many for each row of the windows.
+  std::vector<std::uint32_t> rows;
+  Divider width, height;  // of the large side
   Divider kernel_width, kernel_height;
   std::uint32_t step[3];
   bool dilated;
@@ -55,9 +77,6 @@ struct ScatterPlan {
 
   std::int64_t units() const { return outer * chunks * static_cast<std::int64_t>(bands.size()); }
 };
-
-/// Outputs located in one go.
-inline constexpr std::int64_t kSegment = 512;
 
 /// False where the tensors or sizes are beyond it. `lane`: bytes of the compute type.
 bool make_scatter_plan(const Problem& problem, std::size_t lane, ScatterPlan& plan);
@@ -73,18 +92,22 @@ struct ScatterUnit {
   ScatterUnit(const ScatterPlan& plan, std::int64_t unit);
 };
 
-/// A stretch of indices to be turned into positions of the band.
+/// A stretch of indices to be turned into elements of the band.
 struct LocateJob {
   const void* indices;
   DType dtype;
   std::int64_t count;
   const std::uint32_t *first, *taps, *skipped;  // of each output's window along the row, or (one_column) of all
-  bool one_column;
+  const std::uint32_t* channel;                 // of each output; null where planar or one_column
+  bool one_column;                              // the outputs are the channels of one column
   Window depth, height;
-  std::int64_t base;     // of the band
-  std::uint32_t* spots;  // positions within the band; beyond it, or kNowhere for "none"
+  std::int64_t base;        // of the band, as a flat position
+  std::uint32_t positions;  // of the band
+  std::uint32_t step;       // elements from one position to the next
+  std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it
 };
 inline constexpr std::uint32_t kNowhere = 0xffffffffU;
+inline constexpr std::int64_t kSpare = 16;
 
 /// False when some index is neither "none" nor a tap of its window.
 using LocateFn = bool (*)(const ScatterPlan&, const LocateJob&);

@@ -20,15 +20,27 @@ inline constexpr std::int64_t kDoublingTaps = 7;
 
 /// What a scatter sums up in scratch before it is written: a quarter of a 1 MiB L2.
 inline constexpr std::int64_t kBandBytes = 256 * 1024;
+/// Columns are taken apart only where a single window's slices take more than this.
+inline constexpr std::int64_t kMostBandBytes = 1024 * 1024;
+/// Outputs located in one go.
+inline constexpr std::int64_t kSegment = 512;
 /// Channels of a column are taken apart into no fewer than these: a cache line of 4-byte elements.
 inline constexpr std::int64_t kLeastChunk = 16;
+/// From this many channels on, the indices of a column are located on their own.
+inline constexpr std::int64_t kWideColumn = 64;
+/// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables: 9 rows are 40 KiB.
+inline constexpr std::int64_t kMostPlaneOutputs = 1024;
+inline constexpr std::int64_t kMostPlaneRows = 9;
 /// Units of a scatter that there should be at least, for threads to share.
-inline constexpr std::int64_t kFewestUnits = 16;
+inline constexpr std::int64_t kFewestUnits = 8;
 
 /// Planes whose rows have fewer bytes than this (in the compute type) are folded side by side; a row costs some 40 ns whatever
 /// its length.
 inline constexpr std::int64_t kShortRowBytes = 192;
 /// The most scratch that planes side by side may take: half of a 1 MiB L2.
 inline constexpr std::int64_t kBlockBytes = 512 * 1024;
+
+/// Results of at least this many bytes are written around the caches: more than half of what the last one holds.
+std::int64_t stream_bytes();
 
 }  // namespace cenote::simd
