@@ -7,6 +7,7 @@
 #define CENOTE_CPU_CONVERT_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>

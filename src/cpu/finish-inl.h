@@ -16,6 +16,13 @@ inline std::int64_t DivideTowardZero(std::int64_t a, std::int64_t b) {
   return b == -1 ? static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(a)) : a / b;
 }
 
+/// A negative divisor makes no -0 of a sum of 0, as in PyTorch.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Quotient(D d, V sum, V divisor, bool negative) {
+  const V quotient = hn::Div(sum, divisor);
+  return negative ? hn::Add(quotient, hn::Zero(d)) : quotient;
+}
+
 /// values[q] /= row_factor * column factor, for outputs [first, first + columns) of `inner` elements. One division per element.
 template <class C>
 void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor,
@@ -35,9 +42,9 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
           hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
         return;
       }
-      const auto by = hn::Set(d, divisor), zero = hn::Zero(d);  // + 0: a negative divisor makes no -0, as in PyTorch
+      const auto by = hn::Set(d, divisor);
       for (std::int64_t q = 0; q < elements; q += lanes) {
-        hn::StoreU(hn::Add(hn::Div(hn::LoadU(d, values + q), by), zero), d, values + q);
+        hn::StoreU(Quotient(d, hn::LoadU(d, values + q), by, divisor < 0), d, values + q);
       }
       return;
     }
@@ -97,12 +104,12 @@ void UndoMap(const RowPlan& plan, std::int64_t elements, C* HWY_RESTRICT values)
 
 /// A row of values to the target, wherever it lies.
 template <class T, class C>
-void PutRow(const RowTensor& tensor, std::int64_t columns, std::int64_t inner, const C* values, T* staged, T* target) {
-  if (tensor.dense) {
-    StoreAs(values, target, columns * inner);
+void PutRow(const RowPlan& plan, std::int64_t columns, const C* values, T* staged, T* target) {
+  if (plan.target.dense) {
+    StoreAs(values, target, columns * plan.inner, plan.streams);
   } else {
-    StoreAs(values, staged, columns * inner);
-    unpack_row(tensor, columns, inner, staged, target);
+    StoreAs(values, staged, columns * plan.inner);
+    unpack_row(plan.target, columns, plan.inner, staged, target);
   }
 }
 

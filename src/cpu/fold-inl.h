@@ -70,7 +70,12 @@ struct Accumulator<D, Fold::max, kAnyOrder> {
   template <class Codes>
   HWY_INLINE void Next(D d, hn::Vec<D> v, Codes) {
     if constexpr (hwy::IsFloat<C>()) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+      // The instruction's second operand is what it gives for equal ones and for NaN: v > value ? v : value.
+      value = hn::IfThenElse(hn::IsNaN(v), v, hn::Max(v, value));
+#else
       value = hn::IfThenElse(SecondWins(d, value, v), v, value);
+#endif
     } else {
       value = hn::Max(value, v);
     }

@@ -6,7 +6,7 @@
 #define CENOTE_CPU_FOLD_ROWS_INL_H_
 #endif
 
-#include "cpu/finish-inl.h"
+#include "cpu/direct-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -14,6 +14,7 @@ namespace cenote::simd::HWY_NAMESPACE {
 /// The source rows of one target row along one axis: input rows of a window, or output rows that see an input.
 struct RowRange {
   std::int64_t first, count, step, skipped, whole;
+  bool operator==(const RowRange&) const = default;
 };
 
 inline RowRange SourceRows(const RowPlan& plan, int axis, std::int64_t target) {
@@ -30,6 +31,9 @@ inline RowRange SourceRows(const RowPlan& plan, int axis, std::int64_t target) {
 inline double RowFactor(const RowPlan& plan, std::int64_t od, std::int64_t oh) {
   const Problem& p = plan.problem;
   if (p.reduction == Reduction::sum || p.divisor_override != 0) return 1;
+  if (!plan.row_factors[0].empty() && !plan.row_factors[1].empty()) {
+    return plan.row_factors[0][static_cast<std::size_t>(od)] * plan.row_factors[1][static_cast<std::size_t>(oh)];
+  }
   const Window d = window(p.axis[0], od), h = window(p.axis[1], oh);
   const bool padded = p.count_include_pad || p.reduction == Reduction::power;
   return padded ? static_cast<double>(d.padded) * static_cast<double>(h.padded)
@@ -145,6 +149,25 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
   return rows;
 }
 
+/// The same rows for a fold straight from the taps. False where there are none.
+template <class T, class Code>
+bool FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
+                    const RowRange& height, const T* source, DirectRows<T, Code>& rows) {
+  const Problem& p = plan.problem;
+  rows.count = 0;
+  for (std::int64_t z = 0; z < depth.count; ++z) {
+    for (std::int64_t y = 0; y < height.count; ++y) {
+      const std::int64_t d = depth.first + z * depth.step, h = height.first + y * height.step;
+      rows.rows[rows.count] = source + unit.offset(plan.source, d, h, tile.source_first);
+      rows.codes[rows.count] =
+          static_cast<Code>(plan.code_kind == Codes::flat ? (d * p.axis[1].input + h) * p.axis[2].input
+                                                          : (depth.skipped + z) * height.whole + height.skipped + y);
+      ++rows.count;
+    }
+  }
+  return rows.count > 0;
+}
+
 template <Fold kFold, Map kMap, class T, class C>
 void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
                     const UnitCursor& unit) {
@@ -153,10 +176,27 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const std::int64_t elements = tile.target_columns * plan.inner;
   const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
   const auto* source = static_cast<const T*>(pointers.source);
-  const std::int64_t rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
+  const bool direct = plan.direct && plan.source.dense;
+  T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
+  C* result = space.result;
+  const double row_factor = RowFactor(plan, od, oh);
+  constexpr bool kDividesOnTheWay = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
+  std::int64_t rows = 0;
+  if (direct) {
+    DirectRows<T, CodeOf<C>> taps;
+    rows = FindDirectRows(plan, unit, tile, depth, height, source, taps) ? taps.count : 0;
+    if constexpr (std::is_same_v<T, C> && (kMap == Map::identity || kMap == Map::absolute)) {
+      if (plan.target.dense && !plan.streams && (kDividesOnTheWay || kFold != Fold::sum)) result = target;
+    }
+    const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
+    FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
+  } else {
+    rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
+  }
   const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
   const AlongRow<C> row{plan, tile, space.buffer, space.codes, space.result, space.result_codes, tap_step};
-  if (rows == 0) {
+  if (direct) {
+  } else if (rows == 0) {
     for (std::int64_t q = 0; q < elements; ++q) space.result[q] = IdentityOf<kFold, C>();
     if constexpr (kFold == Fold::max_indexed) {
       for (std::int64_t q = 0; q < elements; ++q) space.result_codes[q] = -1;
@@ -178,9 +218,9 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
 
   if constexpr (kFold == Fold::sum) {
     if constexpr (kMap == Map::power) {
-      ScalePowerSums(plan, tile.target_first, tile.target_columns, RowFactor(plan, od, oh), space.result);
-    } else if (plan.problem.reduction == Reduction::average) {
-      DivideRow(plan, tile.target_first, tile.target_columns, RowFactor(plan, od, oh), space.result);
+      ScalePowerSums(plan, tile.target_first, tile.target_columns, row_factor, space.result);
+    } else if (plan.problem.reduction == Reduction::average && !(direct && kDividesOnTheWay)) {
+      DivideRow(plan, tile.target_first, tile.target_columns, row_factor, space.result);
     }
   }
   UndoMap<kMap>(plan, elements, space.result);
@@ -191,11 +231,10 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
       space.result[q] = space.result[q] < low ? low : space.result[q] > high ? high : space.result[q];
     }
   }
-  PutRow(plan.target, tile.target_columns, plan.inner, space.result, space.staged,
-         static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first));
+  if (result == space.result) PutRow(plan, tile.target_columns, space.result, space.staged, target);
   if constexpr (kFold == Fold::max_indexed) {
     if (pointers.indices == nullptr) return;
-    if (rows > 0) CorrectCodes(plan, tile, space.result_codes);
+    if (rows > 0 && !direct) CorrectCodes(plan, tile, space.result_codes);
     const std::int64_t at = unit.offset(plan.indices, od, oh, tile.target_first);
     auto put = [&](auto* indices) HWY_ATTR {
       using Index = std::remove_pointer_t<decltype(indices)>;
@@ -219,6 +258,7 @@ void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t beg
   for (std::int64_t i = begin; i < end; ++i, unit.next()) {
     FoldForwardRow<kFold, kMap>(plan, pointers, space, unit);
   }
+  if (plan.streams) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

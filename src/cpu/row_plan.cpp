@@ -66,6 +66,15 @@ Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, st
   return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
 }
 
+/// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.
+bool is_worth_direct(const Problem& p) {
+  const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
+  if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
+  const std::int64_t apart =
+      p.axis[2].rule == WindowRule::sliding ? p.axis[2].stride : larger(1, p.axis[2].input / p.axis[2].output);
+  return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
+}
+
 bool is_power_of_two(double value) {
   int exponent = 0;
   return std::frexp(std::fabs(value), &exponent) == 0.5;
@@ -89,6 +98,13 @@ void make_factors(RowPlan& plan) {
     plan.factor_is_power_of_two = is_power_of_two(plan.uniform_factor);
     return;
   }
+  // Planes too deep or high to be looked through row by row (a plan is made before memory for them is found) have no tables.
+  constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
+  for (int a = 0; a < 2; ++a) {
+    for (std::int64_t o = 0; p.axis[a].output <= kMostRows && o < p.axis[a].output; ++o) {
+      plan.row_factors[a].push_back(counted_taps(p, a, o));
+    }
+  }
   const std::int64_t columns = p.axis[2].output;
   plan.uniform_factor = counted_taps(p, 2, 0);
   bool uniform = true;
@@ -98,14 +114,11 @@ void make_factors(RowPlan& plan) {
     for (std::int64_t o = 0; o < columns; ++o) plan.column_factor[static_cast<std::size_t>(o)] = counted_taps(p, 2, o);
     return;
   }
-  // Planes too deep or high to be looked through row by row (a plan is made before memory for them is found) divide.
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
   plan.factor_is_power_of_two =
-      is_power_of_two(plan.uniform_factor) && p.axis[0].output <= kMostRows && p.axis[1].output <= kMostRows;
-  for (int a = 0; a < 2; ++a) {
-    for (std::int64_t o = 0; plan.factor_is_power_of_two && o < p.axis[a].output; ++o) {
-      plan.factor_is_power_of_two = is_power_of_two(counted_taps(p, a, o));
-    }
+      is_power_of_two(plan.uniform_factor) && !plan.row_factors[0].empty() && !plan.row_factors[1].empty();
+  for (const auto& factors : plan.row_factors) {
+    for (const double factor : factors)
+      plan.factor_is_power_of_two = plan.factor_is_power_of_two && is_power_of_two(factor);
   }
 }
 
@@ -282,7 +295,13 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
   }
   const std::int64_t most = plan.table.most;
+  plan.streams = static_cast<std::int64_t>(size_of(p.dtype)) * plan.outer * plan.inner * target_total *
+                     (reversed ? p.axis[0].input * p.axis[1].input : p.axis[0].output * p.axis[1].output) >=
+                 stream_bytes();
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
+  const bool doubles = plan.columns == Columns::consecutive && axis.kernel >= kDoublingTaps;
+  plan.direct = task == RowTask::fold && plan.inner >= lanes && !plan.sums_in_lanes && !doubles && is_worth_direct(p);
+  if (plan.direct && plan.table.first.empty()) make_table(plan, target_total, reversed);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;

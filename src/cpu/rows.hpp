@@ -79,16 +79,19 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
-  bool sums_in_lanes;               // long windows are summed in the order of `spanned`, whatever the mode
-  bool even;                        // every gathered window has table.most taps
-  bool may_be_empty;                // some window has no tap inside the input
-  bool uneven_windows;              // window-kind indices of adaptive windows that differ in size
+  bool direct;          // each output straight from its taps: columns of many channels, few taps or none shared
+  bool streams;         // the target is written around the caches
+  bool sums_in_lanes;   // long windows are summed in the order of `spanned`, whatever the mode
+  bool even;            // every gathered window has table.most taps
+  bool may_be_empty;    // some window has no tap inside the input
+  bool uneven_windows;  // window-kind indices of adaptive windows that differ in size
 
-  // Averages: divisor of an output = row factor * column factor.
-  std::vector<double> column_factor;  // per column; empty where uniform
-  double uniform_factor;              // used when column_factor is empty
-  double power_factor;                // lp: taps of the full kernel
-  bool factor_is_power_of_two;        // uniform, and every row's product with it too: multiply instead of dividing
+  // Averages: divisor of an output = row factor * column factor, the former a product over depth and height.
+  std::vector<double> row_factors[2];  // empty where the axis is too long
+  std::vector<double> column_factor;   // per column; empty where uniform
+  double uniform_factor;               // used when column_factor is empty
+  double power_factor;                 // lp: taps of the full kernel
+  bool factor_is_power_of_two;         // uniform, and every row's product with it too: multiply instead of dividing
 
   Codes code_kind;
   std::int64_t widest;  // most taps of any window along the row
@@ -107,6 +110,9 @@ enum class RowTask : std::uint8_t { fold, sum_backward };
 /// `inner`: elements per column, 0 to choose by the layout.
 bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan,
                    std::int64_t inner = 0);
+
+/// The most source rows of an output row that is folded straight from its taps.
+inline constexpr int kDirectRows = 64;
 
 /// Rows folded in one go; more are folded block after block, in order.
 inline constexpr int kRowBlock = 16;

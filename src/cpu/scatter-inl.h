@@ -12,6 +12,7 @@
 
 #include "cpu/convert-inl.h"
 #include "cpu/scatter.hpp"
+#include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -38,7 +39,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   job.spots = spots;
   auto reach = [&](std::int64_t first, std::int64_t end) HWY_ATTR {
     const Stage stage = advance(first, end);
-    job.base = stage.base;
+    job.base = stage.base + unit.slab * (p.axis[1].input * p.axis[2].input);
     job.positions = static_cast<std::uint32_t>(stage.positions);
   };
   auto reach_windows = [&](std::int64_t first, std::int64_t last) HWY_ATTR {
@@ -70,6 +71,8 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
                  (plan.expanded || whole ? x : x * l.w);
         };
         job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
+        for (std::int64_t b = 0; b < job.count * index_bytes; b += 64)
+          hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
         const bool located = locate(plan, job);
         valid = valid && located;
         if (located || !kSkipWrong) visit(offset, job.count);
@@ -88,7 +91,7 @@ class RollingSums {
         unit_(unit),
         sums_(sums),
         gradient_(static_cast<T*>(gradient) + unit.major * plan.problem.grad_input.n +
-                  (unit.minor + unit.channel) * plan.problem.grad_input.c),
+                  (unit.minor + unit.channel) * plan.problem.grad_input.c + unit.slab * plan.problem.grad_input.d),
         slice_(plan.slice * unit.channels),
         low_(unit.band.first),
         high_(unit.band.first) {}
@@ -172,6 +175,8 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           const C* HWY_RESTRICT gradient = values;
           if constexpr (std::is_same_v<T, C>) {
             gradient = gradients + offset(plan.problem.grad_output);
+            for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
+              hwy::Prefetch(gradient + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)) + i);
           } else {
             LoadElements(gradients + offset(plan.problem.grad_output), values, count);
           }

@@ -40,9 +40,10 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
   auto follows = [&](const Layout& l) {
     return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
   };
-  if (plan.inner != 1 || plan.bands.size() != 1 || plan.capacity != p.axis[plan.axis].input || p.op == Op::max_unpool ||
-      p.index_kind == IndexKind::window || width.dilation != 1 || depth.kernel * height.kernel > kMostPlaneRows ||
-      outputs > kMostPlaneOutputs || !follows(small) || !follows(p.indices))
+  if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
+      p.op == Op::max_unpool || p.index_kind == IndexKind::window || width.dilation != 1 ||
+      depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs || !follows(small) ||
+      !follows(p.indices))
     return false;
   for (std::int64_t z = 0; z < depth.kernel; ++z) {
     for (std::int64_t y = 0; y < height.kernel; ++y) {
@@ -93,8 +94,11 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
   plan.inner = channels_last ? p.channels : 1;
   plan.outer_minor_count = channels_last ? 1 : p.channels;
   plan.outer = p.batch * plan.outer_minor_count;
-  plan.axis = axis[0].input > 1 ? 0 : axis[1].input > 1 ? 1 : 2;
-  plan.slice = plane_size(p) / axis[plan.axis].input;
+  const bool flat_windows = axis[0].rule == WindowRule::sliding && axis[0].kernel == 1 && axis[0].stride == 1 &&
+                            axis[0].input == axis[0].output && axis[1].input > 1 && !unpool;
+  plan.slabs = flat_windows ? axis[0].input : 1;
+  plan.axis = axis[0].input > plan.slabs ? 0 : axis[1].input > 1 ? 1 : 2;
+  plan.slice = plane_size(p) / plan.slabs / axis[plan.axis].input;
   plan.position = large.w;
   plan.linear = (axis[1].input == 1 || large.h == axis[2].input * large.w) &&
                 (axis[0].input == 1 || large.d == axis[1].input * axis[2].input * large.w);
@@ -117,8 +121,8 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
   plan.chunks = 1;
   while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
-  plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, 2 * reach));
-  const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks);  // for the threads to share
+  plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
+  const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
   std::int64_t slices = cut_axis.input;
   if (unpool) {
     // Its indices may point anywhere in the plane: one band, and no scratch for it.
@@ -173,17 +177,22 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
 
 ScatterUnit::ScatterUnit(const ScatterPlan& plan, std::int64_t unit)
     : band(plan.bands[static_cast<std::size_t>(unit % static_cast<std::int64_t>(plan.bands.size()))]) {
-  const std::int64_t rest = unit / static_cast<std::int64_t>(plan.bands.size());
+  std::int64_t rest = unit / static_cast<std::int64_t>(plan.bands.size());
+  slab = rest % plan.slabs;
+  rest /= plan.slabs;
   channel = rest % plan.chunks * plan.chunk;
   channels = smaller(plan.chunk, plan.inner - channel);
-  const std::int64_t place = rest / plan.chunks;
-  major = place / plan.outer_minor_count;
-  minor = place % plan.outer_minor_count;
-  base = band.first * plan.slice;
+  rest /= plan.chunks;
+  major = rest / plan.outer_minor_count;
+  minor = rest % plan.outer_minor_count;
   positions = band.slices * plan.slice;
   for (int a = 0; a < 3; ++a) {
     outputs_first[a] = a == plan.axis ? band.output_first : 0;
     outputs_end[a] = a == plan.axis ? band.output_end : plan.problem.axis[a].output;
+  }
+  if (plan.slabs > 1) {
+    outputs_first[0] = slab;
+    outputs_end[0] = slab + 1;
   }
 }
 

@@ -53,7 +53,9 @@ struct ScatterPlan {
   std::int64_t chunk;   // of which a unit takes this many
   std::int64_t chunks;  // per column
   std::int64_t outer, outer_minor_count;
-  int axis;            // which is cut into bands
+  std::int64_t
+      slabs;  // 1, or the depth where no window is deeper than a slice: each slice is then scattered on its own
+  int axis;   // which is cut into bands
   std::int64_t slice;  // positions per slice of that axis
   std::vector<Band> bands;
   std::int64_t capacity;  // slices that scratch holds at once
@@ -75,7 +77,7 @@ struct ScatterPlan {
   // Scratch, bytes from the start of a slot.
   std::size_t spots_at, values_at, bytes;
 
-  std::int64_t units() const { return outer * chunks * static_cast<std::int64_t>(bands.size()); }
+  std::int64_t units() const { return outer * chunks * slabs * static_cast<std::int64_t>(bands.size()); }
 };
 
 /// False where the tensors or sizes are beyond it. `lane`: bytes of the compute type.
@@ -85,8 +87,9 @@ bool make_scatter_plan(const Problem& problem, std::size_t lane, ScatterPlan& pl
 struct ScatterUnit {
   const Band& band;
   std::int64_t major, minor, channel;  // batch entry, (planar) channel, first channel of the chunk
+  std::int64_t slab;                   // depth, where each slice is on its own
   std::int64_t channels;               // of the chunk
-  std::int64_t base, positions;        // of the band, as flat positions
+  std::int64_t positions;              // of the band
   std::int64_t outputs_first[3], outputs_end[3];
 
   ScatterUnit(const ScatterPlan& plan, std::int64_t unit);

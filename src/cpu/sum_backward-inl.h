@@ -104,9 +104,22 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   C* scaled = reinterpret_cast<C*>(space.packed);
   const Problem& p = plan.problem;
   UnitCursor unit(plan, begin);
+  RowRange last_depth{}, last_height{};
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
     const RowRange depth = SourceRows(plan, 0, unit.depth), height = SourceRows(plan, 1, unit.height);
+    // Neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
+    const bool same =
+        kMap != Map::power && index > begin && unit.height > 0 && depth == last_depth && height == last_height;
+    last_depth = depth;
+    last_height = height;
+    if (same) {
+      PutRow(plan, tile.target_columns,
+             space.result + (depth.count * height.count > 0 && tile.source_columns > 0 ? tile.column_shift : 0),
+             space.staged,
+             static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
+      continue;
+    }
     const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
     C* buffer = space.buffer + tile.pad_left * plan.inner;
     auto row_at = [&](std::int64_t i, std::int64_t& od, std::int64_t& oh) {
@@ -142,9 +155,10 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       result += tile.column_shift;
     }
     if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
-    PutRow(plan.target, tile.target_columns, plan.inner, result, space.staged,
+    PutRow(plan, tile.target_columns, result, space.staged,
            static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
   }
+  if (plan.streams) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

@@ -17,11 +17,15 @@ inline constexpr std::int64_t kTileBytes = 16 * 1024;
 inline constexpr std::int64_t kSpannedTaps = 8;
 /// From this many taps on, folding a row by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
 inline constexpr std::int64_t kDoublingTaps = 7;
+/// What the buffer between folding down and folding along costs, in loads: a store and a load for each element of it, and the
+/// passes over the result that a fold straight from the taps does on the way.
+inline constexpr std::int64_t kStoreAndLoad = 2;
+inline constexpr std::int64_t kPasses = 4;
 
 /// What a scatter sums up in scratch before it is written: a quarter of a 1 MiB L2.
 inline constexpr std::int64_t kBandBytes = 256 * 1024;
 /// Columns are taken apart only where a single window's slices take more than this.
-inline constexpr std::int64_t kMostBandBytes = 1024 * 1024;
+inline constexpr std::int64_t kMostBandBytes = 4 * 1024 * 1024;
 /// Outputs located in one go.
 inline constexpr std::int64_t kSegment = 512;
 /// Channels of a column are taken apart into no fewer than these: a cache line of 4-byte elements.
@@ -40,7 +44,10 @@ inline constexpr std::int64_t kShortRowBytes = 192;
 /// The most scratch that planes side by side may take: half of a 1 MiB L2.
 inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 
-/// Results of at least this many bytes are written around the caches: more than half of what the last one holds.
+/// How far ahead of their use a scatter's indices and gradients are fetched.
+inline constexpr std::int64_t kPrefetchBytes = 512;
+
+/// Results of at least this many bytes are written around the caches: a quarter of what the last one holds.
 std::int64_t stream_bytes();
 
 }  // namespace cenote::simd
