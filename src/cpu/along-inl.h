@@ -58,16 +58,19 @@ HWY_INLINE hn::Vec<D> LoadStrided(D d, const T* HWY_RESTRICT p) {
 #endif
 }
 
-/// Columns::consecutive (stride 1, columns of any number of elements) and Columns::strided (planar).
-template <Fold kFold, bool kAnyOrder, int kStride, class C>
+/// Columns::consecutive (stride 1, columns of any number of elements) and Columns::strided (planar). Writes no more than the
+/// result's elements where they fill a vector: it may be the target itself.
+template <Fold kFold, bool kAnyOrder, int kStride, int kTaps, class C>
 void AlongRegular(const AlongRow<C>& row) {
   const hn::ScalableTag<C> d;
   const hn::RebindToSigned<decltype(d)> di;
   const RowPlan& plan = row.plan;
   const Axis& axis = plan.problem.axis[2];
-  const std::int64_t taps = axis.kernel, step = axis.dilation * plan.inner,
+  const std::int64_t taps = kTaps != 0 ? kTaps : axis.kernel, step = axis.dilation * plan.inner,
                      elements = row.tile.target_columns * plan.inner;
-  for (std::int64_t q = 0; q < elements; q += static_cast<std::int64_t>(hn::Lanes(d))) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t next = 0; next < elements; next += lanes) {
+    const std::int64_t q = next + lanes <= elements ? next : larger(0, elements - lanes);
     Accumulator<decltype(d), kFold, kAnyOrder> a;
     const C* from = row.buffer + q * kStride;
     const CodeOf<C>* codes = row.codes + q * kStride;
@@ -345,17 +348,26 @@ void AlongPhased(const AlongRow<C>& row) {
   }
 }
 
+template <Fold kFold, bool kAnyOrder, int kStride, class C>
+void AlongTaps(const AlongRow<C>& row) {
+  switch (row.plan.problem.axis[2].kernel) {
+    case 2: return AlongRegular<kFold, kAnyOrder, kStride, 2>(row);
+    case 3: return AlongRegular<kFold, kAnyOrder, kStride, 3>(row);
+    default: return AlongRegular<kFold, kAnyOrder, kStride, 0>(row);
+  }
+}
+
 template <Fold kFold, bool kAnyOrder, class C>
 void Along(const AlongRow<C>& row) {
   const std::int64_t stride = row.plan.transposed ? 1 : row.plan.problem.axis[2].stride;
   switch (row.plan.columns) {
     case Columns::consecutive:
       if (row.plan.problem.axis[2].kernel >= kDoublingTaps) return AlongDoubling<kFold, kAnyOrder>(row);
-      return AlongRegular<kFold, kAnyOrder, 1>(row);
+      return AlongTaps<kFold, kAnyOrder, 1>(row);
     case Columns::strided:
-      if (stride == 2) return AlongRegular<kFold, kAnyOrder, 2>(row);
-      if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3>(row);
-      return AlongRegular<kFold, kAnyOrder, 4>(row);
+      if (stride == 2) return AlongTaps<kFold, kAnyOrder, 2>(row);
+      if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3, 0>(row);
+      return AlongRegular<kFold, kAnyOrder, 4, 0>(row);
     case Columns::per_channel: return AlongChannels<kFold, kAnyOrder>(row);
     case Columns::gathered: return AlongGathered<kFold, kAnyOrder>(row);
     case Columns::spanned: return AlongSpanned<kFold>(row);

@@ -37,8 +37,8 @@ HWY_INLINE void FoldDirect(D d, const RowPlan& plan, const DirectRows<T, CodeOf<
     for (auto& one : total) one = hn::Zero(d);
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       hn::Vec<D> sum[kVectors];
-      for (auto& one : sum) one = hn::Zero(d);
-      for (int row = 0; row < rows.count; ++row) {
+      for (int v = 0; v < kVectors; ++v) sum[v] = load(0, tap, v);
+      for (int row = 1; row < rows.count; ++row) {
         for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], load(row, tap, v));
       }
       for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
@@ -81,12 +81,13 @@ void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, Co
   const auto code_step = static_cast<CodeOf<C>>(flat ? plan.table.step : 1);
   for (std::int64_t o = 0; o < tile.target_columns; ++o) {
     const auto column = static_cast<std::size_t>(tile.target_first + o);
-    const std::int64_t taps = plan.table.count[column], at = plan.table.first[column] - tile.source_first;
+    const std::int64_t taps = rows.count > 0 ? plan.table.count[column] : 0,
+                       at = plan.table.first[column] - tile.source_first;
     const auto column_code = static_cast<CodeOf<C>>(flat ? plan.table.first[column] : plan.table.skipped[column]);
     const auto row_step = static_cast<CodeOf<C>>(flat ? 1 : plan.uneven_windows ? taps : plan.problem.axis[2].kernel);
     const C by =
         static_cast<C>(row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[column]));
-    const bool divides = row_factor != 0 && by != C{0} && by != C{1};
+    const bool divides = row_factor != 0 && by != C{0} && by != C{1} && rows.count > 0;
     const auto divisor = hn::Set(d, by);
     C* to = result + o * inner;
     CodeOf<C>* to_codes = codes + o * inner;

@@ -45,8 +45,8 @@ struct RowBlock {
   bool continues;
 };
 
-/// Folds vectors at elements [x, x + kVectors * lanes) of the block's rows.
-template <Fold kFold, Map kMap, int kVectors, class D, class T, class C = hn::TFromD<D>>
+/// Folds vectors at elements [x, x + kVectors * lanes) of the block's rows: kRows of them, or as many as it says where 0.
+template <Fold kFold, Map kMap, int kVectors, int kRows, class D, class T, class C = hn::TFromD<D>>
 HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t x,
                          C* HWY_RESTRICT buffer, CodeOf<C>* HWY_RESTRICT codes) {
   static_assert(kVectors == 1 || kVectors == 2);
@@ -57,7 +57,7 @@ HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>&
                   HWY_ATTR { return Mapped<kMap>(d, LoadAs(d, block.rows[row] + at), plan.power_kind, exponent); };
   Accumulator<D, kFold, false> a, b;
   int row = 0;
-  if (block.continues) {
+  if (kRows == 0 && block.continues) {
     a.First(d, hn::LoadU(d, buffer + x), [&]() HWY_ATTR { return hn::LoadU(di, codes + x); });
     if constexpr (kVectors == 2) {
       b.First(d, hn::LoadU(d, buffer + x + lanes), [&]() HWY_ATTR { return hn::LoadU(di, codes + x + lanes); });
@@ -68,7 +68,7 @@ HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>&
     if constexpr (kVectors == 2) b.First(d, load(0, x + lanes), first_code);
     row = 1;
   }
-  for (; row < block.count; ++row) {
+  for (; row < (kRows == 0 ? block.count : kRows); ++row) {
     auto code = [&]() HWY_ATTR { return hn::Set(di, block.codes[row]); };
     a.Next(d, load(row, x), code);
     if constexpr (kVectors == 2) b.Next(d, load(row, x + lanes), code);
@@ -77,36 +77,59 @@ HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>&
   if constexpr (kVectors == 2) b.Store(d, buffer + x + lanes, codes + x + lanes);
 }
 
-/// The row has at least a vector's worth of readable elements; a ragged end is folded again from its last whole vector,
-/// except in a continued block, whose buffer must be folded into only once.
-template <Fold kFold, Map kMap, class T, class C>
-void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
-          CodeOf<C>* HWY_RESTRICT codes) {
+/// A block that starts afresh. The ragged end is folded again from its last whole vector; rows shorter than one have room behind.
+template <Fold kFold, Map kMap, int kRows, class T, class C>
+void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
+                CodeOf<C>* HWY_RESTRICT codes) {
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t x = 0;
-  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2>(d, plan, block, x, buffer, codes);
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2, kRows>(d, plan, block, x, buffer, codes);
   if (x + lanes <= elements) {
-    FoldDown<kFold, kMap, 1>(d, plan, block, x, buffer, codes);
+    FoldDown<kFold, kMap, 1, kRows>(d, plan, block, x, buffer, codes);
+    x += lanes;
+  }
+  if (x < elements) {
+    FoldDown<kFold, kMap, 1, kRows>(d, plan, block, larger(0, elements - lanes), buffer, codes);
+  }
+}
+
+/// Folds a block of rows into the buffer.
+template <Fold kFold, Map kMap, class T, class C>
+void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
+          CodeOf<C>* HWY_RESTRICT codes) {
+  if (!block.continues) {
+    switch (block.count) {
+      case 1: return DownAfresh<kFold, kMap, 1>(plan, block, elements, buffer, codes);
+      case 2: return DownAfresh<kFold, kMap, 2>(plan, block, elements, buffer, codes);
+      case 3: return DownAfresh<kFold, kMap, 3>(plan, block, elements, buffer, codes);
+      default: return DownAfresh<kFold, kMap, 0>(plan, block, elements, buffer, codes);
+    }
+  }
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t x = 0;
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2, 0>(d, plan, block, x, buffer, codes);
+  if (x + lanes <= elements) {
+    FoldDown<kFold, kMap, 1, 0>(d, plan, block, x, buffer, codes);
     x += lanes;
   }
   if (x == elements) return;
-  if (elements < lanes) {  // packed rows have room for a whole vector
-    FoldDown<kFold, kMap, 1>(d, plan, block, 0, buffer, codes);
+  if (elements < lanes) {
+    FoldDown<kFold, kMap, 1, 0>(d, plan, block, 0, buffer, codes);
     return;
   }
-  // The last lanes-1 elements or fewer: into a vector of their own, of which only the new part is kept.
+  // The buffer must be folded into only once: the last lanes-1 elements or fewer go into a vector of their own, of which only the
+  // new part is kept.
   const std::int64_t at = elements - lanes, fresh = elements - x;
   HWY_ALIGN C values[hn::MaxLanes(d)];
   HWY_ALIGN CodeOf<C> places[hn::MaxLanes(d)];
   const hn::RebindToSigned<decltype(d)> di;
-  if (block.continues) {
-    hn::Store(hn::LoadU(d, buffer + at), d, values);
-    if constexpr (kFold == Fold::max_indexed) hn::Store(hn::LoadU(di, codes + at), di, places);
-  }
+  hn::Store(hn::LoadU(d, buffer + at), d, values);
+  if constexpr (kFold == Fold::max_indexed) hn::Store(hn::LoadU(di, codes + at), di, places);
   RowBlock<T, CodeOf<C>> shifted = block;
   for (int row = 0; row < block.count; ++row) shifted.rows[row] += at;
-  FoldDown<kFold, kMap, 1>(d, plan, shifted, 0, values, places);
+  FoldDown<kFold, kMap, 1, 0>(d, plan, shifted, 0, values, places);
   for (std::int64_t i = lanes - fresh; i < lanes; ++i) {
     buffer[at + i] = values[i];
     if constexpr (kFold == Fold::max_indexed) codes[at + i] = places[i];

@@ -23,44 +23,55 @@ HWY_INLINE V Quotient(D d, V sum, V divisor, bool negative) {
   return negative ? hn::Add(quotient, hn::Zero(d)) : quotient;
 }
 
-/// values[q] /= row_factor * column factor, for outputs [first, first + columns) of `inner` elements. One division per element.
+/// to[q] = finish(vector at q) for every element; `to` may be `from`, or a row of the target with nothing to spare behind it.
+template <class D, class Finish, class C = hn::TFromD<D>>
+HWY_INLINE void FinishVectors(D d, std::int64_t elements, const C* from, C* to, Finish finish) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t q = 0;
+  for (; q + lanes <= elements; q += lanes) hn::StoreU(finish(hn::LoadU(d, from + q)), d, to + q);
+  if (q == elements) return;
+  HWY_ALIGN C rest[hn::MaxLanes(d)];
+  hn::Store(finish(hn::LoadU(d, from + q)), d, rest);  // `from` has room behind it
+  std::memcpy(to + q, rest, static_cast<std::size_t>(elements - q) * sizeof(C));
+}
+
+/// to[q] = values[q] / (row_factor * column factor), for outputs [first, first + columns) of `inner` elements. One division per
+/// element. `to` may be `values`.
 template <class C>
-void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor,
-               C* HWY_RESTRICT values) {
+void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor, const C* values,
+               C* to) {
   const std::int64_t inner = plan.inner;
   const bool uniform = plan.column_factor.empty();
   const std::int64_t elements = columns * inner;
   if constexpr (hwy::IsFloat<C>()) {
     const hn::ScalableTag<C> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     if (uniform) {
       const C divisor = static_cast<C>(row_factor * plan.uniform_factor);
-      if (divisor == C{1}) return;
-      if (plan.factor_is_power_of_two && divisor > 0) {  // exact either way, and the multiplication is cheaper
-        const auto scale = hn::Set(d, C{1} / divisor);
-        for (std::int64_t q = 0; q < elements; q += lanes)
-          hn::StoreU(hn::Mul(hn::LoadU(d, values + q), scale), d, values + q);
+      if (divisor == C{1}) {
+        if (to != values) std::memcpy(to, values, static_cast<std::size_t>(elements) * sizeof(C));
         return;
       }
-      const auto by = hn::Set(d, divisor);
-      for (std::int64_t q = 0; q < elements; q += lanes) {
-        hn::StoreU(Quotient(d, hn::LoadU(d, values + q), by, divisor < 0), d, values + q);
+      if (plan.factor_is_power_of_two && divisor > 0) {  // exact either way, and the multiplication is cheaper
+        const auto scale = hn::Set(d, C{1} / divisor);
+        return FinishVectors(d, elements, values, to, [&](auto v) HWY_ATTR { return hn::Mul(v, scale); });
       }
-      return;
+      const auto by = hn::Set(d, divisor);
+      return FinishVectors(d, elements, values, to, [&](auto v) HWY_ATTR { return Quotient(d, v, by, divisor < 0); });
     }
     for (std::int64_t o = 0; o < columns; ++o) {
       const C divisor = static_cast<C>(row_factor * plan.column_factor[first + o]);
-      if (divisor == C{0}) continue;  // no element at all: the sum is 0 and stays so
-      for (std::int64_t c = 0; c < inner; ++c) values[o * inner + c] /= divisor;
+      for (std::int64_t c = 0; c < inner; ++c) {
+        const C sum = values[o * inner + c];
+        to[o * inner + c] = divisor == C{0} ? sum : sum / divisor;  // no element at all: the sum is 0 and stays so
+      }
     }
   } else {
     for (std::int64_t o = 0; o < columns; ++o) {
       const auto divisor =
           static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
-      if (divisor == 0) continue;
       for (std::int64_t c = 0; c < inner; ++c) {
-        C& value = values[o * inner + c];
-        value = static_cast<C>(DivideTowardZero(value, divisor));
+        const C sum = values[o * inner + c];
+        to[o * inner + c] = divisor == 0 ? sum : static_cast<C>(DivideTowardZero(sum, divisor));
       }
     }
   }

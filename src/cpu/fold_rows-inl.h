@@ -73,29 +73,23 @@ void FillPadding(const RowPlan& plan, const Tile& tile, C* buffer, CodeOf<C>* co
   }
 }
 
-/// Both signs of zero in the buffered row: then the first zero of a window, whose sign the maximum keeps, cannot be told without
-/// knowing rows.
+/// A -0 in the buffered row: then the first zero of a window, whose sign the maximum keeps, cannot be told without knowing rows.
 template <class C>
-bool HasMixedZeros(const C* HWY_RESTRICT values, std::int64_t elements) {
+bool HasNegativeZeros(const C* HWY_RESTRICT values, std::int64_t elements) {
   if constexpr (!hwy::IsFloat<C>()) {
     return false;
   } else {
     const hn::ScalableTag<C> d;
     const hn::RebindToSigned<decltype(d)> di;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const auto plus = hn::Zero(di), minus = hn::BitCast(di, hn::SignBit(d));
-    auto any_plus = hn::MaskFromVec(plus), any_minus = any_plus;
-    std::int64_t x = 0;
-    for (; x + lanes <= elements; x += lanes) {
-      const auto bits = hn::BitCast(di, hn::LoadU(d, values + x));
-      any_plus = hn::Or(any_plus, hn::Eq(bits, plus));
-      any_minus = hn::Or(any_minus, hn::Eq(bits, minus));
+    const auto minus = hn::BitCast(di, hn::SignBit(d));
+    auto any = hn::MaskFromVec(hn::Zero(di));
+    for (std::int64_t next = 0; next < elements;
+         next += lanes) {  // a short row has old values behind it: asked once too often
+      const std::int64_t x = next + lanes <= elements ? next : larger(0, elements - lanes);
+      any = hn::Or(any, hn::Eq(hn::BitCast(di, hn::LoadU(d, values + x)), minus));
     }
-    bool has_plus = !hn::AllFalse(di, any_plus), has_minus = !hn::AllFalse(di, any_minus);
-    for (; x < elements; ++x) {
-      if (values[x] == 0) (std::signbit(values[x]) ? has_minus : has_plus) = true;
-    }
-    return has_plus && has_minus;
+    return !hn::AllFalse(di, any);
   }
 }
 
@@ -178,23 +172,32 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const auto* source = static_cast<const T*>(pointers.source);
   const bool direct = plan.direct && plan.source.dense;
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
+  // Where nothing is left to be done to the result, it is folded straight into the target.
+  C* straight = space.result;
+  if constexpr (std::is_same_v<T, C> && (kMap == Map::identity || kMap == Map::absolute)) {
+    if (plan.target.dense && !plan.streams) straight = target;
+  }
   C* result = space.result;
-  const double row_factor = RowFactor(plan, od, oh);
+  const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
   constexpr bool kDividesOnTheWay = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
   std::int64_t rows = 0;
   if (direct) {
     DirectRows<T, CodeOf<C>> taps;
     rows = FindDirectRows(plan, unit, tile, depth, height, source, taps) ? taps.count : 0;
-    if constexpr (std::is_same_v<T, C> && (kMap == Map::identity || kMap == Map::absolute)) {
-      if (plan.target.dense && !plan.streams && (kDividesOnTheWay || kFold != Fold::sum)) result = target;
-    }
+    if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
     const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
     FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
   } else {
     rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
   }
   const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
-  const AlongRow<C> row{plan, tile, space.buffer, space.codes, space.result, space.result_codes, tap_step};
+  const bool regular = plan.columns == Columns::strided ||
+                       (plan.columns == Columns::consecutive && plan.problem.axis[2].kernel < kDoublingTaps);
+  if (!direct && kFold != Fold::sum && regular && rows > 0 &&
+      elements >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
+    result = straight;
+  }
+  const AlongRow<C> row{plan, tile, space.buffer, space.codes, result, space.result_codes, tap_step};
   if (direct) {
   } else if (rows == 0) {
     for (std::int64_t q = 0; q < elements; ++q) space.result[q] = IdentityOf<kFold, C>();
@@ -203,7 +206,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
     }
   } else if constexpr (kFold == Fold::max && hwy::IsFloat<C>()) {
     const bool in_order = rows == 1 && plan.columns != Columns::spanned;
-    if (in_order || !HasMixedZeros(space.buffer + tile.pad_left * plan.inner, tile.source_columns * plan.inner)) {
+    if (in_order || !HasNegativeZeros(space.buffer + tile.pad_left * plan.inner, tile.source_columns * plan.inner)) {
       Along<kFold, false>(row);
     } else {
       // Codes only settle ties here: any ascending ones will do.
@@ -220,7 +223,8 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
     if constexpr (kMap == Map::power) {
       ScalePowerSums(plan, tile.target_first, tile.target_columns, row_factor, space.result);
     } else if (plan.problem.reduction == Reduction::average && !(direct && kDividesOnTheWay)) {
-      DivideRow(plan, tile.target_first, tile.target_columns, row_factor, space.result);
+      result = straight;
+      DivideRow(plan, tile.target_first, tile.target_columns, row_factor, space.result, result);
     }
   }
   UndoMap<kMap>(plan, elements, space.result);

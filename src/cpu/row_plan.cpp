@@ -299,9 +299,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
                      (reversed ? p.axis[0].input * p.axis[1].input : p.axis[0].output * p.axis[1].output) >=
                  stream_bytes();
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
-  const bool doubles = plan.columns == Columns::consecutive && axis.kernel >= kDoublingTaps;
-  plan.direct = task == RowTask::fold && plan.inner >= lanes && !plan.sums_in_lanes && !doubles && is_worth_direct(p);
-  if (plan.direct && plan.table.first.empty()) make_table(plan, target_total, reversed);
+  plan.direct =
+      task == RowTask::fold && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;

@@ -54,7 +54,7 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
           static_cast<const T*>(pointers.source) + unit.offset(plan.source, od, oh, first), space.staged, to);
   const double row_factor = RowFactor(plan, od, oh);
   if constexpr (kMap != Map::power) {
-    if (plan.problem.reduction == Reduction::average) DivideRow(plan, first, columns, row_factor, to);
+    if (plan.problem.reduction == Reduction::average) DivideRow(plan, first, columns, row_factor, to, to);
   } else {
     // h = g * e * v^(e-1) * K/n with v the forward's K/n * sum x^p, and 0 where v is 0.
     const Workspace<T, C> inside(*forward, scratch + plan.bytes);
@@ -137,8 +137,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     if (alike && rows > 0) {
       FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, static_cast<const T*>(pointers.source),
                                                space);
-      // Whole vectors: some padding may be divided too, and stays zero.
-      if (p.reduction == Reduction::average) DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer);
+      if (p.reduction == Reduction::average)
+        DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer, buffer);
     }
     for (std::int64_t i = 0; !alike && i < rows; ++i) {
       row_at(i, od, oh);

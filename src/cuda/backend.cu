@@ -5,6 +5,7 @@
 #include "cuda/tiling.hpp"
 
 #include <atomic>
+#include <cstdlib>
 #include <new>
 
 namespace cenote::gpu {
@@ -79,16 +80,55 @@ class Chooser {
     }
   }
 
-  bool channel_vectors(std::initializer_list<const Layout*> layouts) const {
-    if (wide_ || p_.channels % kernels_.lanes != 0) return false;
+  bool channel_vectors(std::initializer_list<const Layout*> layouts, int lanes = 0) const {
+    if (lanes == 0) lanes = kernels_.lanes;
+    if (wide_ || p_.channels % lanes != 0) return false;
     for (const Layout* layout : layouts) {
-      if (!has_channel_vectors(*layout, kernels_.lanes)) return false;
+      if (!has_channel_vectors(*layout, lanes)) return false;
     }
     return true;
   }
 
+  /// Whether rows begin at multiples of so many elements.
+  static bool has_aligned_rows(const Layout& layout, std::int64_t elements) {
+    return layout.w == 1 && layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
+           layout.h % elements == 0;
+  }
+
+  /// A launch whose threads walk down strips of `rows` rows. `phase`: columns before the plane where the first strip begins.
+  static Launch walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,
+                     std::int64_t phase = 0) {
+    const std::int64_t height = larger(large ? p.axis[1].input : p.axis[1].output, 1);
+    rows = larger(smaller(rows, height), 1);
+    function.rows = static_cast<int>(rows);
+    Problem shifted = p;
+    shifted.axis[2].input += phase;
+    Launch launch = make_launch(p, function, false, large, channels_fastest, function.lanes);
+    const Launch wider = make_launch(shifted, function, false, large, channels_fastest, function.lanes);
+    launch.narrow.grid = wider.narrow.grid;
+    launch.threads_per_entry = wider.threads_per_entry;
+    launch.batch_per_launch = wider.batch_per_launch;
+    launch.narrow.strip = static_cast<std::int32_t>(rows);
+    return launch;
+  }
+
+  /// Rows of a strip where what two strips share costs more than what lies far apart: all that leaves enough threads.
+  static std::int64_t tall_strip(const Problem& p, const Function& function) {
+    // Eight threads for each that a large GPU runs at a time: the last ones to finish are few then.
+    constexpr std::int64_t kWantedThreads = 132 * 1024 * 8;
+    const std::int64_t rows = larger(p.axis[1].input, 1);
+    const std::int64_t per_row = larger(
+        p.batch * (p.channels / function.lanes) * p.axis[0].input * ceil_div(p.axis[2].input, function.columns), 1);
+    const std::int64_t strip = ceil_div(rows, larger(ceil_div(kWantedThreads, per_row), 1));
+    return ceil_div(rows, ceil_div(rows, strip));  // strips of one size
+  }
+  static std::int64_t dev_strip(const char* name, std::int64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : std::atoi(text);
+  }
+
   void forward(Launches& result) {
-    if (forward_lines(result) || forward_rows(result) || forward_tiles(result)) return;
+    if (forward_lines(result) || forward_down(result) || forward_rows(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
     const bool vector =
@@ -126,18 +166,165 @@ class Chooser {
   /// Long windows of one slice that overlap much: their cost must not grow with their length.
   bool forward_lines(Launches& result) {
     const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || d.input != 1 || d.output != 1 || d.kernel != 1) return false;
+    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1) return false;
     for (const Axis* axis : {&h, &w}) {
       if (axis->rule != WindowRule::sliding || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
     }
-    // A direct fold costs the taps, this about 40 whatever the window, times what is computed between the outputs of a stride.
+    // A direct fold costs the taps, this about 20 whatever the window, times what is computed between the outputs of a stride.
     if (h.kernel * w.kernel < 20 * h.stride * w.stride) return false;
-    const Function function = kernels_.fold_lines(fold(), p_.with_indices);
+    const std::int64_t longest = larger(h.kernel, w.kernel);
+    const int run = longest < 12 ? 4 : longest < 24 ? 8 : 16;
+    Function function = kernels_.fold_lines(true, fold(), p_.with_indices, run);
     if (function.entry == nullptr) return false;
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input) && p_.channels >= function.lanes;
+    if (!channels_fastest) function = kernels_.fold_lines(false, fold(), p_.with_indices, run);
     result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
     result.name = "long windows: along the width, then the height, in shared memory";
-    return cut_regions(result.scalar, p_, channels_fastest);
+    return cut_regions(result.scalar, p_, run, function.lanes);
+  }
+
+  static bool from_dev(int bit) {
+    const char* text = std::getenv("CENOTE_DEV");
+    return text != nullptr && (std::atoi(text) & bit) != 0;
+  }
+
+  /// Small square windows, by threads that walk down.
+  bool forward_down(Launches& result) {
+    if (from_dev(2)) return false;
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
+    const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+    const bool deep = d.kernel > 1, indices = p_.with_indices;
+    // Short strips: neighbouring blocks work on neighbouring memory. With stride 1, what they share weighs more.
+    const std::int64_t rows = dev_strip("CENOTE_FS", h.stride == 1 ? 4 : 2);
+    auto function_for = [&](Way way, int padding) {
+      return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
+    };
+    const Function single = function_for(Way::single, 0);
+    if (single.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    result.scalar = walk(p_, single, false, channels_fastest, dev_strip("CENOTE_FP", 8));
+    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    if (channels_fastest) {
+      const Function vector = function_for(Way::channels, 0);
+      if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                  : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
+        result.vector = walk(p_, vector, false, true, rows);
+      }
+      return true;
+    }
+    if (h.stride != w.stride || h.pad_begin != w.pad_begin) return true;
+    const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
+    if (columns.entry == nullptr) return true;
+    const std::int64_t own = columns.columns * w.stride;
+    // The last window may hang over the right edge by one column.
+    if (p_.output.w == 1 && (!indices || p_.indices.w == 1) && w.input % own == 0 &&
+        ceil_div(w.output, columns.columns) == w.input / own &&
+        has_aligned_rows(p_.input, smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)))) &&
+        (w.output - 1) * w.stride - w.pad_begin + w.kernel <= w.input + 1) {
+      result.vector = walk(p_, columns, false, false, rows);
+      if (w.output % columns.columns == 0 && has_aligned_rows(p_.output, columns.columns) &&
+          (!indices || has_aligned_rows(p_.indices, columns.columns))) {
+        result.vector.paired = columns.columns;
+      }
+      result.name += ", " + std::to_string(columns.columns) + " columns at once";
+    }
+    return true;
+  }
+
+  /// The backward of small square windows, by threads that walk down.
+  bool gather_down(Launches& result, Share share) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || !is_small_square(p_) || h.stride != w.stride || d.rule != WindowRule::sliding ||
+        d.dilation != 1 || d.kernel > d.stride) {
+      return false;
+    }
+    const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+    const DType index = p_.index_dtype;
+    const Function single = kernels_.gather_down(Way::single, share, index, kernel, stride);
+    if (single.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+    const std::int64_t phase = w.pad_begin % w.stride;
+    result.scalar = walk(p_, single, true, channels_fastest, dev_strip("CENOTE_GS", tall_strip(p_, single)), phase);
+    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    const Function vector = kernels_.gather_down(Way::channels, share, index, kernel, stride);
+    if (channels_fastest &&
+        (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
+                               : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes))) {
+      result.vector = walk(p_, vector, true, true, dev_strip("CENOTE_GS", tall_strip(p_, vector)), phase);
+    }
+    return true;
+  }
+
+  /// The backward of windows that overlap little.
+  bool spread_down(Launches& result, Share share) {
+    if (wide_ || is_empty() || (share != Share::index && share != Share::sum) || seen_by() > 4) return false;
+    for (const Axis& axis : p_.axis) {
+      if (axis.rule == WindowRule::fractional || axis.dilation != 1) return false;
+    }
+    const Axis& w = p_.axis[2];
+    const Function single = kernels_.spread_down(Way::single, share);
+    if (single.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single));
+    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    if (channels_fastest) {
+      const Function vector = kernels_.spread_down(Way::channels, share);
+      if (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
+                                : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes)) {
+        result.vector = walk(p_, vector, true, true, dev_strip("CENOTE_SS", tall_strip(p_, vector)));
+      }
+    }
+    return true;
+  }
+
+  /// The backward of windows that are whole planes; `result` holds another way already.
+  void spread_whole_planes(Launches& result, Share share) {
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    const std::int64_t elements = p_.batch * p_.channels * w.input;
+    if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
+    if (p_.axis[0].input == 1 && h.input == 1 && w.rule == WindowRule::sliding && w.output == 1 &&
+        w.kernel == w.input && w.pad_begin == 0 && w.input >= kernels_.lanes && elements < INT32_MAX - 65536 &&
+        p_.divisor_override == 0 && is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false) &&
+        (share == Share::sum || is_dense(p_.indices, p_, false))) {
+      const Function planes = kernels_.spread_planes(share);
+      if (planes.entry == nullptr) return;
+      result.vector = make_launch(p_, planes, false, true, false, 1);
+      result.vector.batch_per_launch = p_.batch;
+      result.vector.tiles = ceil_div(elements, kBlock * kPieces * kernels_.lanes);
+      result.name = "planes spread; else " + result.name;
+    }
+  }
+
+  /// The backward of lp_pool where windows lie side by side.
+  bool spread_norms(Launches& result) {
+    if (wide_ || is_empty()) return false;
+    for (const Axis& axis : p_.axis) {
+      if (axis.rule != WindowRule::sliding || axis.dilation != 1 || axis.stride != axis.kernel || axis.pad_begin != 0 ||
+          axis.output * axis.kernel != axis.input) {
+        return false;
+      }
+    }
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
+    result.scalar = make_launch(p_, kernels_.spread_norms(false), false, false, channels_fastest, 1);
+    if (p_.axis[2].kernel == 2 && has_aligned_rows(p_.input, 2) && has_aligned_rows(p_.grad_input, 2))
+      result.vector = make_launch(p_, kernels_.spread_norms(true), false, false, channels_fastest, 1);
+    result.name = "one thread to a window";
+    return true;
+  }
+
+  /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.
+  void spread_aligned_runs(Launches& result, Share share) {
+    if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
+    for (const Axis& axis : p_.axis) {
+      if (axis.rule != WindowRule::sliding || axis.dilation != 1 || axis.stride < axis.kernel) return;
+    }
+    const Axis& h = p_.axis[1];
+    const Function runs = kernels_.spread_runs(share, static_cast<int>(p_.axis[2].input % 64));
+    if (runs.entry == nullptr || !has_aligned_rows(p_.grad_input, runs.columns)) return;
+    // A strip of whole windows, of some rows at least.
+    result.vector = walk(p_, runs, true, false, dev_strip("CENOTE_RS", h.stride * ceil_div(4, h.stride)));
+    result.name = "aligned runs spread; else " + result.name;
   }
 
   /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
@@ -340,8 +527,17 @@ class Chooser {
                                                          : Share::sum;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
     if (share == Share::sum && transposed_sum(result)) return;
+    if (share == Share::power && spread_norms(result)) return;
     const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
-    const bool many = share == Share::index && single_channels && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
+    const bool often_seen = share == Share::index && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
+    if (often_seen && !is_empty() && by_columns(result)) return;
+    if (gather_down(result, share)) {
+      if (!channels_fastest && !from_dev(1)) gather_aligned_rows(result, share);
+      if (!channels_fastest && (from_dev(4) || (share == Share::sum))) spread_aligned_runs(result, share);
+      return;
+    }
+    if ((channels_fastest || from_dev(8)) && spread_down(result, share)) return;
+    const bool many = often_seen && single_channels;
     // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
     const bool straight = share == Share::index && p_.axis[0].kernel <= p_.axis[0].stride &&
                           (p_.axis[1].stride == 1 || (p_.axis[1].kernel == 2 && p_.axis[2].input % 4 == 0));
@@ -354,6 +550,8 @@ class Chooser {
     if (!many && !cells && (share == Share::index || share == Share::sum) &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
       gather_aligned_rows(result, share);
+      spread_aligned_runs(result, share);
+      spread_whole_planes(result, share);
       return;
     }
     const bool vector =
@@ -406,6 +604,37 @@ class Chooser {
     return count;
   }
 
+  /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.
+  bool by_columns(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (d.input != 1 || d.output != 1 || d.kernel != 1 || h.rule != WindowRule::sliding ||
+        w.rule != WindowRule::sliding || h.dilation != 1 || w.dilation != 1) {
+      return false;
+    }
+    const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+    result.scalar = make_launch(p_, kernels_.add_by_columns(false), false, true, channels_fastest, 1);
+    if (!cut_parts(result.scalar, p_, channels_fastest)) return false;
+    auto aligned = [](const Layout& layout) {
+      return layout.w == 1 && layout.n % kPartVector == 0 && layout.c % kPartVector == 0 && layout.h % kPartVector == 0;
+    };
+    if (aligned(p_.grad_output) && aligned(p_.indices) && w.output % kPartVector == 0) {
+      result.vector = result.scalar;
+      result.vector.entry = kernels_.add_by_columns(true).entry;
+    }
+    result.name = "one thread to a part of a plane, outputs in order";
+    if (p_.dtype == DType::f16 || p_.dtype == DType::bf16) {
+      Launches again;
+      ordered(again);
+      result.then = again.scalar;
+      result.then.most_blocks = kBlocksToLookAgain;
+      result.name += "; indices that no pool made: " + again.name;
+    }
+    return true;
+  }
+
+  // Blocks of a launch that nearly always finds nothing to do.
+  static constexpr std::int64_t kBlocksToLookAgain = 132 * 4;
+
   void ordered(Launches& result) {
     result.scalar = make_launch(p_, kernels_.add_in_order(wide_), wide_, true, false, 1);
     // 16 KB a warp: 14 warps on a multiprocessor.
@@ -423,10 +652,12 @@ class Chooser {
     const std::size_t element = wide_ ? 8 : 4;
     Launch anywhere = make_launch(p_, kernels_.unpool_ranges(wide_), wide_, true, false, 1);
     cut_planes(anywhere, p_, static_cast<std::int64_t>(49152 / element), kBlock, element);
+    anywhere.most_blocks = kBlocksToLookAgain;
     bool windows = !wide_;
     for (const Axis& axis : p_.axis) windows = windows && has_no_empty_window(axis);
     if (!windows) {
       result.scalar = anywhere;
+      result.scalar.most_blocks = 0;
       result.name = "a block to a range of the plane";
       return;
     }
@@ -478,6 +709,10 @@ class CudaKernel final : public Kernel {
     for (const Launch* launch : {&launches_.vector, &launches_.scalar, &launches_.then}) {
       cudaFuncAttributes attributes;
       if (error == cudaSuccess && launch->entry != nullptr) error = cudaFuncGetAttributes(&attributes, launch->entry);
+      if (error == cudaSuccess && launch->shared_bytes > (48 << 10)) {
+        // The same for all plans, which share the function.
+        error = cudaFuncSetAttribute(launch->entry, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRegionBytes);
+      }
     }
     if (error == cudaSuccess && (problem_.with_indices || problem_.op == Op::fractional_max_pool))
       error = fault_.allocate();

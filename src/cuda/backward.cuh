@@ -11,7 +11,7 @@ enum class Share : std::uint8_t { index, sum, power, infinite, last };
 
 /// Whether an index handed in names a tap of its window (or is -1). `code` as read.
 template <class Int>
-__device__ __noinline__ bool is_tap(const Params<Int>& p, const Taps<Int> (&taps)[3], std::int64_t code) {
+__device__ inline bool is_tap_of(const Params<Int>& p, const Taps<Int> (&taps)[3], std::int64_t code) {
   if (code == -1) return true;
   if (code < 0) return false;
   Int tap[3];
@@ -42,6 +42,12 @@ __device__ __noinline__ bool is_tap(const Params<Int>& p, const Taps<Int> (&taps
   return true;
 }
 
+/// The same, called: where it would be inlined many times.
+template <class Int>
+__device__ __noinline__ bool is_tap(const Params<Int>& p, const Taps<Int> (&taps)[3], std::int64_t code) {
+  return is_tap_of(p, taps, code);
+}
+
 /// The same for square windows without dilation along height and width, which start at (top, left); flat indices.
 template <class Int>
 __device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth, Int top, Int left, std::int64_t code,
@@ -63,7 +69,18 @@ __device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth,
          static_cast<unsigned>(x - left) < static_cast<unsigned>(p.axis[2].kernel);
 }
 
-/// lp_pool: what one window passes on to its elements before their own factor p * x^(p-1).
+/// lp_pool: what one window passes on to its elements before their own factor p * x^(p-1), from the sum of its powers.
+template <class T, class Int>
+__device__ inline Accumulator<T> slope_of_sum(const Params<Int>& p, Accumulator<T> sum, std::int64_t counted, T grad) {
+  using Real = Accumulator<T>;
+  const auto kernel =
+      static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
+  const Real v = divide<T>(sum, counted) * kernel;
+  if (v == Real{0}) return 0;
+  const Real e = Real{1} / static_cast<Real>(p.norm_type);
+  return widen(grad) * e * raise(v, e - Real{1}) * (kernel / static_cast<Real>(counted));
+}
+
 template <class T, class Int>
 __device__ inline Accumulator<T> power_slope(const Params<Int>& p, const T* plane, const Taps<Int> (&taps)[3], T grad) {
   using Real = Accumulator<T>;
@@ -79,13 +96,7 @@ __device__ inline Accumulator<T> power_slope(const Params<Int>& p, const T* plan
       }
     }
   }
-  const std::int64_t counted = static_cast<std::int64_t>(taps[0].padded) * taps[1].padded * taps[2].padded;
-  const auto kernel =
-      static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
-  const Real v = divide<T>(sum, counted) * kernel;
-  if (v == Real{0}) return 0;
-  const Real e = Real{1} / norm;
-  return widen(grad) * e * raise(v, e - Real{1}) * (kernel / static_cast<Real>(counted));
+  return slope_of_sum<T>(p, sum, static_cast<std::int64_t>(taps[0].padded) * taps[1].padded * taps[2].padded, grad);
 }
 
 /// lp_pool with an infinite norm: whether the window's extreme |x| is the element at (z, y, x).

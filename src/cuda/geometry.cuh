@@ -193,16 +193,29 @@ struct Tiling {
   Int codes_at;  // bytes before the second array in shared memory
 };
 
-/// Regions of outputs and where their source lies in shared memory. Strides in elements.
+/// Regions of outputs and where their source lies in shared memory. Steps in elements.
 struct Regions {
-  std::int32_t regions;        // in a block
-  std::int32_t rows, columns;  // outputs of a region
-  std::int32_t source_rows, source_columns;
+  std::int32_t regions;                      // in a block
+  std::int32_t rows, columns;                // outputs of a region
+  std::int32_t reach_rows;                   // what their windows reach, padding included
+  std::int32_t source_rows, source_columns;  // what is kept of it, and what fills the last run
+  std::int32_t runs_x, runs_y;               // runs of neighbouring results along a line
+  bool runs_of_one;                          // along the height
   Divisor<std::int32_t> tiles_y, tiles_x, channels, channel_groups;
-  Divisor<std::int32_t> by_regions, by_source_rows, by_source_columns, by_rows, by_columns;
-  std::int32_t region_step, row_step, column_step;  // in shared memory
-  std::int32_t total_regions;                       // planar
-  bool channels_fastest;                            // a block's regions are neighbouring channels of one place
+  Divisor<std::int32_t> by_regions, by_source_rows, by_lines, by_columns, by_across;
+  std::int32_t row_step, folded_row_step, column_step;
+  std::int32_t folded_at, codes_at;  // bytes before what is folded along the width, and before its codes
+  std::int32_t total_regions;        // planar
+  bool channels_fastest;             // a block's regions are neighbouring channels of one place
+};
+
+/// Parts of planes, a thread to each.
+struct Parts {
+  std::int32_t rows, columns;  // elements of a part
+  Divisor<std::int32_t> across, down, channels;
+  Divisor<std::int32_t> by_kernel_w;
+  std::int32_t total;
+  bool channels_fastest;
 };
 
 /// The plan's half of a launch; the other half is the pointers of one run.
@@ -225,12 +238,14 @@ struct Params {
   bool exact_scale;     // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
   bool plain_windows;   // flat indices, sliding windows without dilation along height and width
   bool paired_columns;  // a cell's row of grad_input is aligned: one store
+  Int strip;            // rows that one thread walks down
   Int range;            // elements of a plane in one block's table: scatters
   Int ranges;
   Int rectangle_width;       // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
   Tiling<Int> tiling;
   Regions regions;
+  Parts parts;
 };
 
 struct Pointers {

@@ -7,8 +7,8 @@
 namespace cenote::gpu {
 
 template <class Parameters>
-Function function(void (*entry)(Parameters, Pointers), int rows = 1, int columns = 1) {
-  return {reinterpret_cast<const void*>(entry), rows, columns};
+Function function(void (*entry)(Parameters, Pointers), int rows = 1, int columns = 1, int lanes = 1) {
+  return {reinterpret_cast<const void*>(entry), rows, columns, lanes};
 }
 
 template <class T>
@@ -83,6 +83,123 @@ struct Instances {
     return {};
   }
 
+  /// Eight-byte indices of eight channels would be stored in pieces too far apart: four at a time then.
+  template <bool kIndices>
+  static constexpr int kIndexedLanes = kIndices&& kLanes > 4 ? 4 : kLanes;
+
+  template <Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, bool kDeep>
+  static Function down_by(Way way) {
+    constexpr int kUsed = kIndexedLanes<kIndices>;
+    if (way == Way::single)
+      return function(&gpu::fold_down<T, 1, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>);
+    if (way == Way::channels)
+      return function(&gpu::fold_down<T, kUsed, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
+                      kUsed);
+    return function(&gpu::fold_down<T, kLanes, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>, 1,
+                    kLanes);
+  }
+  template <Fold kFold, bool kIndices, bool kDeep>
+  static Function down_of(Way way, int kernel, int stride, int padding) {
+    const bool columns = way == Way::columns;
+    if (kernel == 2 && stride == 2 && (padding == 0 || !columns)) return down_by<kFold, kIndices, 2, 2, 0, kDeep>(way);
+    if (kernel == 3 && stride == 2 && columns && padding == 0) return down_by<kFold, kIndices, 3, 2, 0, kDeep>(way);
+    if (kernel == 3 && stride == 2 && (padding == 1 || !columns)) return down_by<kFold, kIndices, 3, 2, 1, kDeep>(way);
+    if (kernel == 3 && stride == 1 && (padding == 1 || !columns)) return down_by<kFold, kIndices, 3, 1, 1, kDeep>(way);
+    return {};
+  }
+  static Function down(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) {
+        return deep ? down_of<Fold::max, true, true>(way, kernel, stride, padding)
+                    : down_of<Fold::max, true, false>(way, kernel, stride, padding);
+      }
+      if (fold == Fold::max) {
+        return deep ? down_of<Fold::max, false, true>(way, kernel, stride, padding)
+                    : down_of<Fold::max, false, false>(way, kernel, stride, padding);
+      }
+      if (fold == Fold::sum) {
+        return deep ? down_of<Fold::sum, false, true>(way, kernel, stride, padding)
+                    : down_of<Fold::sum, false, false>(way, kernel, stride, padding);
+      }
+    }
+    return {};
+  }
+
+  template <Share kShare, class Stored, bool kTaps, int kLanesUsed>
+  static Function gather_down_of(int kernel, int stride) {
+    if (kernel == 2 && stride == 2)
+      return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 2, 2>, 1, 2, kLanesUsed);
+    if (kernel == 3 && stride == 2)
+      return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 3, 2>, 1, 2, kLanesUsed);
+    if (kernel == 3 && stride == 1)
+      return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 3, 1>, 1, 2, kLanesUsed);
+    return {};
+  }
+  static Function down_gathers(Way way, Share share, DType index, int kernel, int stride) {
+    if constexpr (kTuned) {
+      const bool vector = way == Way::channels;
+      constexpr int kUsed = kIndexedLanes<true>;
+      if (share == Share::sum) {
+        return vector ? gather_down_of<Share::sum, std::int64_t, false, kUsed>(kernel, stride)
+                      : gather_down_of<Share::sum, std::int64_t, false, 1>(kernel, stride);
+      }
+      if (share == Share::index && index == DType::u8) {
+        return vector ? gather_down_of<Share::index, std::uint8_t, true, kUsed>(kernel, stride)
+                      : gather_down_of<Share::index, std::uint8_t, true, 1>(kernel, stride);
+      }
+      if (share == Share::index && index == DType::i32) {
+        return vector ? gather_down_of<Share::index, std::int32_t, false, kUsed>(kernel, stride)
+                      : gather_down_of<Share::index, std::int32_t, false, 1>(kernel, stride);
+      }
+      if (share == Share::index && index == DType::i64) {
+        return vector ? gather_down_of<Share::index, std::int64_t, false, kUsed>(kernel, stride)
+                      : gather_down_of<Share::index, std::int64_t, false, 1>(kernel, stride);
+      }
+    }
+    return {};
+  }
+  static Function down_spreads(Way way, Share share) {
+    if constexpr (kTuned) {
+      constexpr int kUsed = kIndexedLanes<true>;
+      const bool vector = way == Way::channels;
+      if (share == Share::sum) {
+        return vector ? function(&gpu::spread_down<T, kLanes, Share::sum>, 1, 1, kLanes)
+                      : function(&gpu::spread_down<T, 1, Share::sum>);
+      }
+      if (share == Share::index) {
+        return vector ? function(&gpu::spread_down<T, kUsed, Share::index>, 1, 1, kUsed)
+                      : function(&gpu::spread_down<T, 1, Share::index>);
+      }
+    }
+    return {};
+  }
+  template <Share kShare>
+  static Function run_spreads_of(int columns) {
+    if (columns % kLanes == 0) return function(&gpu::spread_runs<T, kLanes, kShare>, 1, kLanes);
+    if (columns % 4 == 0) return function(&gpu::spread_runs<T, 4, kShare>, 1, 4);
+    if (columns % 2 == 0) return function(&gpu::spread_runs<T, 2, kShare>, 1, 2);
+    return {};
+  }
+  static Function run_spreads(Share share, int columns) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return run_spreads_of<Share::sum>(columns);
+      if (share == Share::index) return run_spreads_of<Share::index>(columns);
+    }
+    return {};
+  }
+  static Function norm_spreads(bool two) {
+    if constexpr (kFloating)
+      return two ? function(&gpu::spread_norms<T, true>) : function(&gpu::spread_norms<T, false>);
+    return {};
+  }
+  static Function plane_spreads(Share share) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return function(&gpu::spread_planes<T, Share::sum>);
+      if (share == Share::index) return function(&gpu::spread_planes<T, Share::index>);
+    }
+    return {};
+  }
+
   template <Fold kFold, bool kIndices>
   static Function rows_of(int height, int kernel, int stride, int padding) {
     // Along one axis alone: windows that follow each other.
@@ -152,12 +269,21 @@ struct Instances {
     return {};
   }
 
-  static Function lines(Fold fold, bool indices) {
+  template <Fold kFold, bool kIndices, int kChannels>
+  static Function lines_of(int run) {
+    if (run == 4) return function(&gpu::fold_lines<T, kFold, kIndices, 4, kChannels>, 1, 1, kChannels);
+    if (run == 8) return function(&gpu::fold_lines<T, kFold, kIndices, 8, kChannels>, 1, 1, kChannels);
+    return function(&gpu::fold_lines<T, kFold, kIndices, 16, kChannels>, 1, 1, kChannels);
+  }
+  static Function lines(bool vector, Fold fold, bool indices, int run) {
     if constexpr (kTuned) {
+      constexpr int kSector = 2 * kLanes;  // channels in 32 bytes
+      if (fold == Fold::max && indices)
+        return vector ? lines_of<Fold::max, true, kSector>(run) : lines_of<Fold::max, true, 1>(run);
       if (fold == Fold::max)
-        return indices ? function(&gpu::fold_lines<T, Fold::max, true>)
-                       : function(&gpu::fold_lines<T, Fold::max, false>);
-      if (fold == Fold::sum) return function(&gpu::fold_lines<T, Fold::sum, false>);
+        return vector ? lines_of<Fold::max, false, kSector>(run) : lines_of<Fold::max, false, 1>(run);
+      if (fold == Fold::sum)
+        return vector ? lines_of<Fold::sum, false, kSector>(run) : lines_of<Fold::sum, false, 1>(run);
     }
     return {};
   }
@@ -291,10 +417,38 @@ struct Instances {
     return {};
   }
 
+  static Function columns_in_order(bool vector) {
+    if constexpr (kFloating) return vector ? function(&add_by_columns<T, true>) : function(&add_by_columns<T, false>);
+    return {};
+  }
+
   static constexpr Kernels table{
-      kLanes,          windows, strips,          rows,         tiles,  staged,     lines,
-      gather,          cells,   aligned_gathers, tile_gathers, spread, tile_cells, unpool_in_windows,
-      unpool_anywhere, take,    take_dense,      ordered};
+      .lanes = kLanes,
+      .fold_windows = windows,
+      .fold_strips = strips,
+      .fold_down = down,
+      .fold_rows = rows,
+      .fold_tiles = tiles,
+      .fold_staged = staged,
+      .fold_lines = lines,
+      .gather_windows = gather,
+      .gather_cells = cells,
+      .gather_down = down_gathers,
+      .spread_down = down_spreads,
+      .spread_runs = run_spreads,
+      .spread_planes = plane_spreads,
+      .gather_rows = aligned_gathers,
+      .spread_norms = norm_spreads,
+      .gather_tiles = tile_gathers,
+      .spread_tiles = spread,
+      .gather_tile_cells = tile_cells,
+      .unpool_windows = unpool_in_windows,
+      .unpool_ranges = unpool_anywhere,
+      .take_at_indices = take,
+      .take_from_planes = take_dense,
+      .add_in_order = ordered,
+      .add_by_columns = columns_in_order,
+  };
 };
 
 }  // namespace cenote::gpu

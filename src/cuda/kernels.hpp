@@ -2,11 +2,15 @@
 // knows when to use which.
 #pragma once
 
+#include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
 #include "cuda/long_windows.cuh"
+#include "cuda/norms.cuh"
+#include "cuda/ordered.cuh"
 #include "cuda/pairs.cuh"
 #include "cuda/rows.cuh"
+#include "cuda/spread_down.cuh"
 
 namespace cenote::gpu {
 
@@ -15,7 +19,11 @@ struct Function {
   const void* entry = nullptr;
   int rows = 1;     // outputs (or elements) below each other
   int columns = 1;  // and beside each other
+  int lanes = 1;    // for how many channels
 };
+
+/// What one thread of a walk makes at every step: an element, channels beside each other, or columns.
+enum class Way : std::uint8_t { single, channels, columns };
 
 struct Kernels {
   int lanes;  // channels in 16 bytes
@@ -23,19 +31,31 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// Square windows of `kernel` taps, no dilation.
   Function (*fold_strips)(bool vector, Fold fold, bool indices, int kernel, int stride);
+  /// The same by threads that walk down.
+  Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
-  /// Long windows along height and width, no dilation.
-  Function (*fold_lines)(Fold fold, bool indices);
+  /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.
+  Function (*fold_lines)(bool vector, Fold fold, bool indices, int run);
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
+  /// The same by threads that walk down.
+  Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
+  /// Windows that overlap little.
+  Function (*spread_down)(Way way, Share share);
+  /// Windows that do not overlap, planar tensors with rows of so many columns.
+  Function (*spread_runs)(Share share, int columns);
+  /// Windows that are whole planes of dense planar tensors.
+  Function (*spread_planes)(Share share);
   /// The same for planar tensors with aligned rows.
   Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
+  /// The backward of lp_pool for windows side by side; `two` taps across.
+  Function (*spread_norms)(bool two);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.
@@ -47,6 +67,8 @@ struct Kernels {
   /// The same for dense tensors and flat indices.
   Function (*take_from_planes)();
   Function (*add_in_order)(bool wide);
+  /// The same for sliding windows without dilation and depth; `vector`: outputs in aligned rows.
+  Function (*add_by_columns)(bool vector);
 };
 
 const Kernels& kernels_f32();

@@ -242,9 +242,10 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
         launch.paired > 1 && reinterpret_cast<std::uintptr_t>(result) % (launch.paired * element) == 0;
     void* params = launch.wide ? static_cast<void*>(&broad) : static_cast<void*>(&narrow);
     void* arguments[] = {params, &at};
-    const std::int64_t blocks = launch.tiles > 0            ? launch.tiles
-                                : launch.blocks_not_threads ? count
-                                                            : ceil_div(count * launch.threads_per_result, launch.block);
+    std::int64_t blocks = launch.tiles > 0            ? launch.tiles
+                          : launch.blocks_not_threads ? count
+                                                      : ceil_div(count * launch.threads_per_result, launch.block);
+    if (launch.most_blocks > 0) blocks = smaller(blocks, launch.most_blocks);
     const cudaError_t error =
         cudaLaunchKernel(launch.entry, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(launch.block)),
                          arguments, launch.shared_bytes, stream);

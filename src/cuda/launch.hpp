@@ -24,6 +24,7 @@ struct Launch {
   int block = kBlock;
   std::size_t shared_bytes = 0;
   bool blocks_not_threads = false;  // threads_per_entry counts blocks
+  std::int64_t most_blocks = 0;     // they take several turns then; 0: as many as there is work
   std::int64_t tiles = 0;           // blocks of a launch that takes the whole batch at once; 0: others
 };
 

@@ -9,6 +9,8 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 namespace cenote::gpu {
 
@@ -221,6 +223,28 @@ __device__ inline Vector<T, kLanes> load(const T* from) {
   } else {
     return *reinterpret_cast<const Vector<T, kLanes>*>(from);
   }
+}
+/// The same from memory that nothing writes to while the kernel runs, so that the load may be moved before stores.
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_constant(const T* from) {
+  constexpr int kBytes = static_cast<int>(sizeof(T)) * kLanes;
+  Vector<T, kLanes> result;
+  if constexpr (kBytes > 16) {
+    constexpr int kStep = 16 / static_cast<int>(sizeof(T));
+#pragma unroll
+    for (int i = 0; i < kLanes; i += kStep) {
+      const auto piece = load_constant<kStep>(from + i);
+#pragma unroll
+      for (int j = 0; j < kStep; ++j) result.lane[i + j] = piece.lane[j];
+    }
+  } else {
+    using Small =
+        std::conditional_t<kBytes == 4, unsigned, std::conditional_t<kBytes == 2, unsigned short, unsigned char>>;
+    using Word = std::conditional_t<kBytes == 16, uint4, std::conditional_t<kBytes == 8, uint2, Small>>;
+    const Word word = __ldg(reinterpret_cast<const Word*>(from));
+    memcpy(&result, &word, kBytes);
+  }
+  return result;
 }
 template <class T, int kLanes>
 __device__ inline void store(T* to, const Vector<T, kLanes>& value) {

@@ -51,40 +51,43 @@ __global__ void __launch_bounds__(kBlock)
   auto* winner = reinterpret_cast<std::conditional_t<sizeof(Int) == 4, unsigned, unsigned long long>*>(shared_table);
   using Winner = std::remove_pointer_t<decltype(winner)>;
   if (at.irregular != nullptr && *static_cast<volatile unsigned*>(at.irregular) == 0) return;
-  Int rest = static_cast<Int>(blockIdx.x);
-  const Int begin = take(rest, p.grid.width) * p.range;
-  const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
-  const Int plane = p.axis[0].input * p.axis[1].input * p.axis[2].input;
-  const Int size = least<Int>(p.range, plane - begin);
-  const Int elements = p.axis[0].output * p.axis[1].output * p.axis[2].output;
-  for (Int i = threadIdx.x; i < size; i += kBlock) winner[i] = 0;
-  __syncthreads();
-  const std::int64_t indices = n * p.indices.n + c * p.indices.c;
-  for (Int o = threadIdx.x; o < elements; o += kBlock) {
-    Place<Int> place = small_place(p, o);
-    place.n = n;
-    place.c = c;
-    std::int64_t code[1];
-    load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(place.z, place.y, place.x), code);
-    const Int position = position_of<T>(p, at, place, code[0]);
-    if (position < 0) {
-      report(at.fault, kFaultIndex);
-    } else if (position >= begin && position < begin + size) {
-      atomicMax(&winner[position - begin], static_cast<Winner>(o) + 1);
+  for (Int block = static_cast<Int>(blockIdx.x); block < p.grid.threads; block += static_cast<Int>(gridDim.x)) {
+    Int rest = block;
+    const Int begin = take(rest, p.grid.width) * p.range;
+    const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
+    const Int plane = p.axis[0].input * p.axis[1].input * p.axis[2].input;
+    const Int size = least<Int>(p.range, plane - begin);
+    const Int elements = p.axis[0].output * p.axis[1].output * p.axis[2].output;
+    for (Int i = threadIdx.x; i < size; i += kBlock) winner[i] = 0;
+    __syncthreads();
+    const std::int64_t indices = n * p.indices.n + c * p.indices.c;
+    for (Int o = threadIdx.x; o < elements; o += kBlock) {
+      Place<Int> place = small_place(p, o);
+      place.n = n;
+      place.c = c;
+      std::int64_t code[1];
+      load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(place.z, place.y, place.x), code);
+      const Int position = position_of<T>(p, at, place, code[0]);
+      if (position < 0) {
+        report(at.fault, kFaultIndex);
+      } else if (position >= begin && position < begin + size) {
+        atomicMax(&winner[position - begin], static_cast<Winner>(o) + 1);
+      }
     }
-  }
-  __syncthreads();
-  const T* input = static_cast<const T*>(at.input) + n * p.input.n + c * p.input.c;
-  T* output = static_cast<T*>(at.output) + n * p.output.n + c * p.output.c;
-  for (Int i = threadIdx.x; i < size; i += kBlock) {
-    Int z, y, x;
-    split_plane<Int>(p, begin + i, z, y, x);
-    T value = narrow<T>(Accumulator<T>{0});
-    if (winner[i] != 0) {
-      const Place<Int> from = small_place<Int>(p, static_cast<Int>(winner[i] - 1));
-      value = input[p.input.at(from.z, from.y, from.x)];
+    __syncthreads();
+    const T* input = static_cast<const T*>(at.input) + n * p.input.n + c * p.input.c;
+    T* output = static_cast<T*>(at.output) + n * p.output.n + c * p.output.c;
+    for (Int i = threadIdx.x; i < size; i += kBlock) {
+      Int z, y, x;
+      split_plane<Int>(p, begin + i, z, y, x);
+      T value = narrow<T>(Accumulator<T>{0});
+      if (winner[i] != 0) {
+        const Place<Int> from = small_place<Int>(p, static_cast<Int>(winner[i] - 1));
+        value = input[p.input.at(from.z, from.y, from.x)];
+      }
+      output[p.output.at(z, y, x)] = value;
     }
-    output[p.output.at(z, y, x)] = value;
+    __syncthreads();
   }
 }
 
@@ -195,105 +198,109 @@ __global__ void __launch_bounds__(32)
   auto* sums = reinterpret_cast<Sum*>(shared_sums);
   __shared__ Sum sent[32];
   const Int lane = static_cast<Int>(threadIdx.x);
-  Int rest = static_cast<Int>(blockIdx.x);
-  const Int part = take(rest, p.grid.width);
-  const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
-  const Int height = p.axis[1].input, width = p.axis[2].input, plane = p.axis[0].input * height * width;
-  const bool known = p.rectangle_width > 0;
-  // The part: elements [begin, begin + size), or the rectangle at (y0, x0).
-  const Int begin = known ? 0 : part * p.range;
-  Int size = known ? p.range : least<Int>(p.range, plane - begin);
-  Int y0 = 0, x0 = 0, rows = 0, columns = 0, across = part;
-  Int first_z = 0, last_z = p.axis[0].output - 1, first_y = 0, last_y = p.axis[1].output - 1, first_x = 0,
-      last_x = p.axis[2].output - 1;
-  Int slice = 0;
-  if (known) {
-    x0 = take(across, p.grid.height) * p.rectangle_width;
-    const Int heights = p.range / p.rectangle_width;
-    Int tile_y = across;
-    const Int tiles_y = (height + heights - 1) / heights;
-    slice = tile_y / tiles_y;
-    y0 = (tile_y - slice * tiles_y) * heights;
-    rows = least<Int>(heights, height - y0);
-    columns = least<Int>(p.rectangle_width, width - x0);
-    first_z = cover_of(p.axis[0], slice).first;
-    last_z = cover_of(p.axis[0], slice).last;
-    first_y = cover_of(p.axis[1], y0).first;
-    last_y = cover_of<Int>(p.axis[1], y0 + rows - 1).last;
-    first_x = cover_of(p.axis[2], x0).first;
-    last_x = cover_of<Int>(p.axis[2], x0 + columns - 1).last;
-  }
-  for (Int i = lane; i < size; i += 32) sums[i] = Sum{0};
-  __syncwarp();
-  const std::int64_t indices = n * p.indices.n + c * p.indices.c;
-  const T* grad = static_cast<const T*>(at.grad_output) + n * p.grad_output.n + c * p.grad_output.c;
-  for (Int oz = first_z; oz <= last_z; ++oz) {
-    for (Int oy = first_y; oy <= last_y; ++oy) {
-      for (Int base = first_x; base <= last_x; base += 32) {
-        const Int ox = base + lane;
-        Int key = -1 - lane;
-        Sum share = 0;
-        if (ox <= last_x) {
-          std::int64_t code[1];
-          load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), code);
-          share = widen(grad[p.grad_output.at(oz, oy, ox)]);
-          Int position = -1;
-          bool wrong = false;
-          if (code[0] != -1) {
-            if (known && p.plain_windows) {
-              wrong = !is_flat_tap<Int>(p, taps_of(p.axis[0], oz), oy * p.axis[1].stride - p.axis[1].pad_begin,
-                                        ox * p.axis[2].stride - p.axis[2].pad_begin, code[0], position);
-            } else {
-              const Place<Int> place{n, c, oz, oy, ox};
-              position = position_of<T>(p, at, place, code[0]);
-              wrong = position < 0;
-              if (known && !wrong && p.index_kind != IndexKind::window) {
-                const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
-                wrong = !is_tap(p, taps, code[0]);
+  if (at.irregular != nullptr && *static_cast<volatile unsigned*>(at.irregular) == 0) return;
+  for (Int block = static_cast<Int>(blockIdx.x); block < p.grid.threads; block += static_cast<Int>(gridDim.x)) {
+    __syncwarp();
+    Int rest = block;
+    const Int part = take(rest, p.grid.width);
+    const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
+    const Int height = p.axis[1].input, width = p.axis[2].input, plane = p.axis[0].input * height * width;
+    const bool known = p.rectangle_width > 0;
+    // The part: elements [begin, begin + size), or the rectangle at (y0, x0).
+    const Int begin = known ? 0 : part * p.range;
+    Int size = known ? p.range : least<Int>(p.range, plane - begin);
+    Int y0 = 0, x0 = 0, rows = 0, columns = 0, across = part;
+    Int first_z = 0, last_z = p.axis[0].output - 1, first_y = 0, last_y = p.axis[1].output - 1, first_x = 0,
+        last_x = p.axis[2].output - 1;
+    Int slice = 0;
+    if (known) {
+      x0 = take(across, p.grid.height) * p.rectangle_width;
+      const Int heights = p.range / p.rectangle_width;
+      Int tile_y = across;
+      const Int tiles_y = (height + heights - 1) / heights;
+      slice = tile_y / tiles_y;
+      y0 = (tile_y - slice * tiles_y) * heights;
+      rows = least<Int>(heights, height - y0);
+      columns = least<Int>(p.rectangle_width, width - x0);
+      first_z = cover_of(p.axis[0], slice).first;
+      last_z = cover_of(p.axis[0], slice).last;
+      first_y = cover_of(p.axis[1], y0).first;
+      last_y = cover_of<Int>(p.axis[1], y0 + rows - 1).last;
+      first_x = cover_of(p.axis[2], x0).first;
+      last_x = cover_of<Int>(p.axis[2], x0 + columns - 1).last;
+    }
+    for (Int i = lane; i < size; i += 32) sums[i] = Sum{0};
+    __syncwarp();
+    const std::int64_t indices = n * p.indices.n + c * p.indices.c;
+    const T* grad = static_cast<const T*>(at.grad_output) + n * p.grad_output.n + c * p.grad_output.c;
+    for (Int oz = first_z; oz <= last_z; ++oz) {
+      for (Int oy = first_y; oy <= last_y; ++oy) {
+        for (Int base = first_x; base <= last_x; base += 32) {
+          const Int ox = base + lane;
+          Int key = -1 - lane;
+          Sum share = 0;
+          if (ox <= last_x) {
+            std::int64_t code[1];
+            load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), code);
+            share = widen(grad[p.grad_output.at(oz, oy, ox)]);
+            Int position = -1;
+            bool wrong = false;
+            if (code[0] != -1) {
+              if (known && p.plain_windows) {
+                wrong = !is_flat_tap<Int>(p, taps_of(p.axis[0], oz), oy * p.axis[1].stride - p.axis[1].pad_begin,
+                                          ox * p.axis[2].stride - p.axis[2].pad_begin, code[0], position);
+              } else {
+                const Place<Int> place{n, c, oz, oy, ox};
+                position = position_of<T>(p, at, place, code[0]);
+                wrong = position < 0;
+                if (known && !wrong && p.index_kind != IndexKind::window) {
+                  const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
+                  wrong = !is_tap(p, taps, code[0]);
+                }
               }
-            }
-            if (wrong) {
-              report(at.fault, kFaultIndex);
-            } else if (known) {
-              Int y = position;
-              const Int x = take(y, p.axis[2].by_input);
-              Int z = 0;
-              if (p.axis[0].input > 1) {
-                z = y;
-                y = take(z, p.axis[1].by_input);
+              if (wrong) {
+                report(at.fault, kFaultIndex);
+              } else if (known) {
+                Int y = position;
+                const Int x = take(y, p.axis[2].by_input);
+                Int z = 0;
+                if (p.axis[0].input > 1) {
+                  z = y;
+                  y = take(z, p.axis[1].by_input);
+                }
+                if (z == slice && y >= y0 && y < y0 + rows && x >= x0 && x < x0 + columns)
+                  key = (y - y0) * p.rectangle_width + x - x0;
+              } else if (position >= begin && position < begin + size) {
+                key = position - begin;
               }
-              if (z == slice && y >= y0 && y < y0 + rows && x >= x0 && x < x0 + columns)
-                key = (y - y0) * p.rectangle_width + x - x0;
-            } else if (position >= begin && position < begin + size) {
-              key = position - begin;
             }
           }
+          sent[lane] = share;
+          __syncwarp();
+          unsigned together = __match_any_sync(0xffffffffU, key);
+          if (key >= 0 && (together & ((1U << lane) - 1U)) == 0) {
+            Sum sum = sums[key];
+            for (; together != 0; together &= together - 1U) sum += sent[__ffs(static_cast<int>(together)) - 1];
+            sums[key] = sum;
+          }
+          __syncwarp();
         }
-        sent[lane] = share;
-        __syncwarp();
-        unsigned together = __match_any_sync(0xffffffffU, key);
-        if (key >= 0 && (together & ((1U << lane) - 1U)) == 0) {
-          Sum sum = sums[key];
-          for (; together != 0; together &= together - 1U) sum += sent[__ffs(static_cast<int>(together)) - 1];
-          sums[key] = sum;
-        }
-        __syncwarp();
       }
     }
-  }
-  T* result = static_cast<T*>(at.grad_input) + n * p.grad_input.n + c * p.grad_input.c;
-  if (known) {
-    for (Int row = 0; row < rows; ++row) {
-      for (Int x = lane; x < columns; x += 32) {
-        result[p.grad_input.at(slice, y0 + row, x0 + x)] = narrow<T>(sums[row * p.rectangle_width + x]);
+    T* result = static_cast<T*>(at.grad_input) + n * p.grad_input.n + c * p.grad_input.c;
+    if (known) {
+      for (Int row = 0; row < rows; ++row) {
+        for (Int x = lane; x < columns; x += 32) {
+          result[p.grad_input.at(slice, y0 + row, x0 + x)] = narrow<T>(sums[row * p.rectangle_width + x]);
+        }
       }
+      continue;
     }
-    return;
-  }
-  for (Int i = lane; i < size; i += 32) {
-    Int z, y, x;
-    split_plane<Int>(p, begin + i, z, y, x);
-    result[p.grad_input.at(z, y, x)] = narrow<T>(sums[i]);
+    for (Int i = lane; i < size; i += 32) {
+      Int z, y, x;
+      split_plane<Int>(p, begin + i, z, y, x);
+      result[p.grad_input.at(z, y, x)] = narrow<T>(sums[i]);
+    }
   }
 }
 

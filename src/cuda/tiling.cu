@@ -182,77 +182,139 @@ bool tile_gather(Launch& launch, const Problem& p, const Function& function, boo
   return true;
 }
 
-bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest) {
+bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
+  const bool channels_fastest = together > 1;
   const Axis &h = p.axis[1], &w = p.axis[2];
-  const bool indices = p.with_indices;
-  const std::int64_t value = p.reduction == Reduction::max || p.reduction == Reduction::min
-                                 ? static_cast<std::int64_t>(size_of(p.dtype))
-                                 : larger(static_cast<std::int64_t>(size_of(p.dtype)), 4);
-  constexpr std::int64_t kBytes = 44 << 10;
-  const std::int64_t wanted_regions = channels_fastest ? smaller(p.channels, 8) : 1;
-  auto source = [](const Axis& axis, std::int64_t outputs) { return (outputs - 1) * axis.stride + axis.kernel; };
-  auto pitch = [&](std::int64_t columns) {
-    return source(w, columns) | 1;
-  };  // odd: lines below each other lie in different banks
-  auto bytes = [&](std::int64_t rows, std::int64_t columns) {
-    const std::int64_t row = channels_fastest ? source(w, columns) : pitch(columns);
-    return source(h, rows) * row * (value + (indices ? 4 : 0));
+  const bool extreme = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t value = extreme ? element : larger(element, 4), code = p.with_indices ? 4 : 0;
+  const int run_y = h.kernel == 1 ? 1 : run;
+  struct Shape {
+    std::int64_t count, rows, columns, runs_x, runs_y, source_rows, source_columns, row_step, folded_step, bytes;
   };
-  // The region whose source exceeds it least.
-  std::int64_t best_rows = 0, best_columns = 0;
-  double best = 0;
+  // Lines below each other lie in different banks: an odd step, or with `count` channels a step that is count modulo the banks.
+  auto step_of = [&](std::int64_t columns, std::int64_t count) {
+    std::int64_t step = columns * count;
+    if (!channels_fastest) return step | 1;
+    while (count < 32 && step % 32 != count) ++step;
+    return step;
+  };
+  auto shape_of = [&](std::int64_t rows, std::int64_t columns, std::int64_t count) {
+    Shape s{};
+    s.count = count;
+    s.rows = rows;
+    s.columns = columns;
+    s.runs_x = ceil_div((columns - 1) * w.stride + 1, run);
+    s.runs_y = ceil_div((rows - 1) * h.stride + 1, run_y);
+    s.source_rows = smaller((rows - 1) * h.stride + h.kernel, h.input);
+    s.source_columns = s.runs_x * run + w.kernel - 1;
+    s.row_step = step_of(s.source_columns, count);
+    s.folded_step = step_of(s.runs_x * run, count);
+    const std::int64_t lines = s.source_rows * (channels_fastest ? 1 : count);
+    s.bytes = ceil_div(lines * s.row_step * value, 16) * 16 + ceil_div(lines * s.folded_step * value, 16) * 16 +
+              lines * s.folded_step * code;
+    return s;
+  };
+  const std::int64_t planes = p.batch * p.channels;
+  // Instructions of a block, about: staging, then the runs of either direction, in rounds of all threads.
+  auto cost_of = [&](const Shape& s) {
+    auto rounds = [](std::int64_t items) { return static_cast<double>(ceil_div(items, kLineBlock) * kLineBlock); };
+    auto per_run = [](std::int64_t kernel, int length) {
+      return 30.0 + 16.0 * length + 4.0 * static_cast<double>(kernel);
+    };
+    return static_cast<double>(s.count * s.source_rows * s.source_columns) * 9 +
+           rounds(s.count * s.source_rows * s.runs_x) * per_run(w.kernel, run) +
+           rounds(s.count * s.columns * s.runs_y) * per_run(h.kernel, run_y) + 20.0 * kLineBlock;
+  };
+  Shape s{};
+  double best_cost = 0;
   for (std::int64_t rows : {8, 16, 24, 32, 48, 64, 96, 128}) {
     for (std::int64_t columns : {8, 16, 24, 32, 48, 64, 96, 128, 192, 256}) {
       const std::int64_t r = smaller(rows, h.output), c = smaller(columns, w.output);
-      if (bytes(r, c) * wanted_regions > kBytes) continue;
-      if (h.output == 1 && !channels_fastest && columns > 96) continue;  // one line a region: more regions instead
-      const double covered = static_cast<double>(ceil_div(h.output, r) * r) / static_cast<double>(h.output) *
-                             static_cast<double>(ceil_div(w.output, c) * c) / static_cast<double>(w.output);
-      const double score = static_cast<double>(r * c) / static_cast<double>(source(h, r) * source(w, c)) / covered;
-      if (score > best * 1.02) best = score, best_rows = r, best_columns = c;
+      const std::int64_t tiles = ceil_div(h.output, r) * ceil_div(w.output, c);
+      const std::int64_t least_count = together;
+      const std::int64_t most_count = channels_fastest ? least_count : smaller(planes * tiles, kMostRegions);
+      for (std::int64_t count = least_count; count <= most_count; ++count) {
+        const Shape tried = shape_of(r, c, count);
+        if (tried.bytes > kMostRegionBytes) break;
+        const double cost = cost_of(tried) * static_cast<double>(tiles) / static_cast<double>(count);
+        if (best_cost == 0 || cost < best_cost * 0.99) s = tried, best_cost = cost;
+      }
     }
   }
-  if (best_rows == 0) return false;
-  const std::int64_t region = bytes(best_rows, best_columns);
+  if (best_cost == 0) return false;
+  const std::int64_t tiles = ceil_div(h.output, s.rows) * ceil_div(w.output, s.columns), count = s.count;
+  if (planes * tiles > INT32_MAX / 2) return false;
   Regions& regions = launch.narrow.regions;
-  const std::int64_t tiles = ceil_div(h.output, best_rows) * ceil_div(w.output, best_columns);
-  const std::int64_t planes = p.batch * p.channels;
-  // Enough lines for every thread, but not more than the memory of five blocks on a multiprocessor.
-  std::int64_t count = wanted_regions;
-  if (!channels_fastest) {
-    while (count * smaller(source(h, best_rows), best_columns) < kLineBlock && (count + 1) * region <= kBytes) ++count;
-  } else {
-    while (count < p.channels && count < 32 && 2 * count * region <= kBytes) count *= 2;
-    count = smaller(count, p.channels);
-  }
-  regions.regions = static_cast<std::int32_t>(count);
-  regions.rows = static_cast<std::int32_t>(best_rows);
-  regions.columns = static_cast<std::int32_t>(best_columns);
-  regions.source_rows = static_cast<std::int32_t>(source(h, best_rows));
-  regions.source_columns = static_cast<std::int32_t>(source(w, best_columns));
-  regions.tiles_y = Divisor<std::int32_t>(ceil_div(h.output, best_rows));
-  regions.tiles_x = Divisor<std::int32_t>(ceil_div(w.output, best_columns));
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  const std::int64_t lines = s.source_rows * count;
+  regions.regions = narrow(count);
+  regions.rows = narrow(s.rows);
+  regions.columns = narrow(s.columns);
+  regions.reach_rows = narrow((s.rows - 1) * h.stride + h.kernel);
+  regions.source_rows = narrow(s.source_rows);
+  regions.source_columns = narrow(s.source_columns);
+  regions.runs_x = narrow(s.runs_x);
+  regions.runs_y = narrow(s.runs_y);
+  regions.runs_of_one = run_y == 1;
+  regions.tiles_y = Divisor<std::int32_t>(ceil_div(h.output, s.rows));
+  regions.tiles_x = Divisor<std::int32_t>(ceil_div(w.output, s.columns));
   regions.channels = Divisor<std::int32_t>(p.channels);
   regions.channel_groups = Divisor<std::int32_t>(ceil_div(p.channels, count));
   regions.by_regions = Divisor<std::int32_t>(count);
-  regions.by_source_rows = Divisor<std::int32_t>(regions.source_rows);
-  regions.by_source_columns = Divisor<std::int32_t>(regions.source_columns);
-  regions.by_rows = Divisor<std::int32_t>(best_rows);
-  regions.by_columns = Divisor<std::int32_t>(best_columns);
+  regions.by_source_rows = Divisor<std::int32_t>(s.source_rows);
+  regions.by_lines = Divisor<std::int32_t>(lines);
+  regions.by_columns = Divisor<std::int32_t>(s.columns);
+  regions.by_across = Divisor<std::int32_t>(s.columns * count);
   regions.channels_fastest = channels_fastest;
-  if (planes * tiles > INT32_MAX / 2) return false;
-  regions.total_regions = static_cast<std::int32_t>(planes * tiles);
-  regions.column_step = channels_fastest ? regions.regions : 1;
-  regions.row_step =
-      channels_fastest ? regions.source_columns * regions.regions : static_cast<std::int32_t>(pitch(best_columns));
-  regions.region_step = channels_fastest ? 1 : regions.source_rows * regions.row_step;
-  const std::int64_t elements = channels_fastest ? static_cast<std::int64_t>(regions.source_rows) * regions.row_step
-                                                 : static_cast<std::int64_t>(regions.regions) * regions.region_step;
-  launch.narrow.tiling.codes_at = static_cast<std::int32_t>(ceil_div(elements * value, 16) * 16);
-  launch.shared_bytes = static_cast<std::size_t>(launch.narrow.tiling.codes_at + (indices ? elements * 4 : 0));
+  regions.total_regions = narrow(planes * tiles);
+  regions.column_step = channels_fastest ? narrow(count) : 1;
+  regions.row_step = narrow(s.row_step);
+  regions.folded_row_step = narrow(s.folded_step);
+  const std::int64_t stored_lines = channels_fastest ? s.source_rows : lines;
+  regions.folded_at = narrow(ceil_div(stored_lines * s.row_step * value, 16) * 16);
+  regions.codes_at = narrow(regions.folded_at + ceil_div(stored_lines * s.folded_step * value, 16) * 16);
+  launch.shared_bytes = static_cast<std::size_t>(s.bytes);
   launch.block = kLineBlock;
   launch.tiles = channels_fastest ? p.batch * tiles * ceil_div(p.channels, count) : ceil_div(planes * tiles, count);
-  return launch.shared_bytes <= (48 << 10);
+  return launch.tiles <= INT32_MAX;
+}
+
+bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  // Threads that keep every multiprocessor of a large GPU busy, and the columns of a block that fit into its shared memory.
+  constexpr double kWantedThreads = 132 * 192;
+  const std::int64_t column_bytes = (p.dtype == DType::f64 ? 16 : 8) * kPartBlock;
+  const std::int64_t planes = p.batch * p.channels;
+  std::int64_t best_rows = 0, best_columns = 0;
+  double best = 0;
+  for (std::int64_t rows : {16, 32, 64, 128, 256}) {
+    for (std::int64_t columns : {16, 32, 48, 64}) {
+      const std::int64_t r = smaller(rows, h.input), c = smaller(columns, w.input);
+      if (c * column_bytes > (40 << 10)) continue;
+      const std::int64_t parts = ceil_div(h.input, r) * ceil_div(w.input, c);
+      const double walked = static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
+                                                                             ((c + w.kernel - 2) / w.stride + 1));
+      const double threads = static_cast<double>(parts) * static_cast<double>(planes);
+      const double cost = walked * (threads < kWantedThreads ? kWantedThreads / threads : 1.0);
+      if (best == 0 || cost < best * 0.98) best = cost, best_rows = r, best_columns = c;
+    }
+  }
+  const std::int64_t across = ceil_div(w.input, best_columns), down = ceil_div(h.input, best_rows);
+  if (planes * across * down > INT32_MAX / 2) return false;
+  Parts& parts = launch.narrow.parts;
+  parts.rows = static_cast<std::int32_t>(best_rows);
+  parts.columns = static_cast<std::int32_t>(best_columns);
+  parts.across = Divisor<std::int32_t>(across);
+  parts.down = Divisor<std::int32_t>(down);
+  parts.channels = Divisor<std::int32_t>(p.channels);
+  parts.by_kernel_w = Divisor<std::int32_t>(w.kernel);
+  parts.total = static_cast<std::int32_t>(planes * across * down);
+  parts.channels_fastest = channels_fastest;
+  launch.block = kPartBlock;
+  launch.shared_bytes = static_cast<std::size_t>(best_columns * column_bytes);
+  launch.tiles = ceil_div(parts.total, kPartBlock);
+  return true;
 }
 
 }  // namespace cenote::gpu

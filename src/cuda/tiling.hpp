@@ -17,7 +17,14 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
 
-/// Cuts outputs into regions for fold_lines. False: no region fits, or too few windows overlap to be worth it.
-bool cut_regions(Launch& launch, const Problem& p, bool channels_fastest);
+/// What the regions of a block may take: three blocks on a multiprocessor.
+inline constexpr int kMostRegionBytes = 72 << 10;
+
+/// Cuts outputs into regions for fold_lines, whose threads make `run` results each; `together`: of so many neighbouring channels, or
+/// 1. False: no region fits.
+bool cut_regions(Launch& launch, const Problem& p, int run, int together);
+
+/// Cuts planes into parts for add_by_columns. False: too many.
+bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest);
 
 }  // namespace cenote::gpu

@@ -1,0 +1,253 @@
+// Small square windows: a thread walks down a column of outputs and folds each input row once, for all the windows that see it.
+// What limits these kernels is the traffic between the L2 cache and the multiprocessors, so that no row should cross twice: strips of
+// outputs are as tall as leaves enough threads. A thread's kLanes outputs are neighbouring channels, or neighbouring columns of
+// planar tensors with aligned rows.
+#pragma once
+
+#include "cuda/pairs.cuh"
+#include "cuda/rows.cuh"
+
+namespace cenote::gpu {
+
+/// Replaces the lanes of `best` that `next`, which comes later, beats.
+template <Fold kFold, bool kIndices, class T, int kLanes>
+__device__ inline void improve(Vector<T, kLanes>& best, std::int32_t (&codes)[kLanes], const Vector<T, kLanes>& next,
+                               const std::int32_t (&next_codes)[kLanes]) {
+  if constexpr (kFold == Fold::max && sizeof(T) == 2 && Number<T>::floating && kLanes % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < kLanes; i += 2) {
+      unsigned old, value;
+      memcpy(&old, &best.lane[i], 4);
+      memcpy(&value, &next.lane[i], 4);
+      const unsigned mask = beating_halves<T>(value, old);
+      old = (value & mask) | (old & ~mask);
+      memcpy(&best.lane[i], &old, 4);
+      if constexpr (kIndices) {
+        if ((mask & 0xffffU) != 0) codes[i] = next_codes[i];
+        if ((mask >> 16) != 0) codes[i + 1] = next_codes[i + 1];
+      }
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+      if (beats<kFold>(next.lane[i], best.lane[i])) {
+        best.lane[i] = next.lane[i];
+        if constexpr (kIndices) codes[i] = next_codes[i];
+      }
+    }
+  }
+}
+
+/// One input row folded along the windows of kLanes outputs: values, and the columns they came from; or sums.
+template <class T, int kLanes, Fold kFold>
+struct FoldedRow {
+  Vector<T, kLanes> best;
+  std::int32_t column[kLanes];
+};
+template <class T, int kLanes>
+struct FoldedRow<T, kLanes, Fold::sum> {
+  Accumulator<T> sum[kLanes];
+};
+
+enum class Lanes : std::uint8_t { channels, columns };
+
+/// Columns that are read for kLanes outputs, and how.
+template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding>
+struct RowReader {
+  using Int = std::int32_t;
+  Int left, width, step;
+  Int column[kKernel];  // of channels: where the taps are; outside, the nearest again
+  bool inside[kKernel];
+
+  __device__ RowReader(const Params<Int>& p, Int x)
+      : left(x * (kAs == Lanes::channels ? p.axis[2].stride : kStride) - p.axis[2].pad_begin),
+        width(p.axis[2].input),
+        step(p.input.w) {
+    if constexpr (kAs == Lanes::channels) {
+#pragma unroll
+      for (int t = 0; t < kKernel; ++t) {
+        column[t] = least(most(left + t, 0), width - 1);
+        inside[t] = column[t] == left + t;
+      }
+    }
+  }
+
+  /// Tap t of every lane's window.
+  __device__ void load_taps(const T* row, Vector<T, kLanes> (&taps)[kKernel]) const {
+    if constexpr (kAs == Lanes::channels) {
+#pragma unroll
+      for (int t = 0; t < kKernel; ++t) taps[t] = load_constant<kLanes>(row + column[t] * step);
+    } else {
+      constexpr int kOwn = kLanes * kStride;
+      constexpr int kRight = kKernel - kStride - kPadding > 0 ? kKernel - kStride - kPadding : 0;
+      constexpr int kStep = sizeof(T) * kOwn <= 16 ? kOwn : 16 / static_cast<int>(sizeof(T));
+      T span[kPadding + kOwn + kRight];
+      const T* own = row + left + kPadding;
+#pragma unroll
+      for (int i = 0; i < kOwn; i += kStep) {
+        const auto piece = load_constant<kStep>(own + i);
+#pragma unroll
+        for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
+      }
+      if constexpr (kPadding > 0) {
+        span[0] = left >= 0           ? load_constant<1>(own - 1).lane[0]
+                  : is_extreme<kFold> ? span[kPadding]
+                                      : identity<kFold, T>();
+      }
+      if constexpr (kRight > 0) {
+        span[kPadding + kOwn] = left + kPadding + kOwn < width ? load_constant<1>(own + kOwn).lane[0]
+                                : is_extreme<kFold>            ? span[kPadding + kOwn - 1]
+                                                               : identity<kFold, T>();
+      }
+#pragma unroll
+      for (int t = 0; t < kKernel; ++t) {
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) taps[t].lane[i] = span[i * kStride + t];
+      }
+    }
+  }
+  __device__ Int column_of(int t, int lane) const {
+    if constexpr (kAs == Lanes::channels) {
+      return column[t];
+    } else {
+      return least(most(left + lane * kStride + t, 0), width - 1);
+    }
+  }
+
+  __device__ FoldedRow<T, kLanes, kFold> read(const T* row, bool row_inside) const {
+    Vector<T, kLanes> taps[kKernel];
+    load_taps(row, taps);
+    FoldedRow<T, kLanes, kFold> result;
+    if constexpr (is_extreme<kFold>) {
+      result.best = taps[0];
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) result.column[i] = kIndices ? column_of(0, i) : 0;
+#pragma unroll
+      for (int t = 1; t < kKernel; ++t) {
+        Int columns[kLanes];
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) columns[i] = kIndices ? column_of(t, i) : 0;
+        improve<kFold, kIndices>(result.best, result.column, taps[t], columns);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        Accumulator<T> sum{0};
+#pragma unroll
+        for (int t = 0; t < kKernel; ++t) {
+          const bool counts = row_inside && (kAs == Lanes::columns || inside[t]);
+          sum += counts ? widen(taps[t].lane[i]) : Accumulator<T>{0};
+        }
+        result.sum[i] = sum;
+      }
+    }
+    return result;
+  }
+};
+
+/// Square windows of kKernel taps, stride kStride along the height (and the width, where lanes are columns), no dilation along both,
+/// none empty. kDeep: windows of several slices, whose order of folding leaves no row to be used twice.
+template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, bool kDeep>
+__global__ void __launch_bounds__(kBlock)
+    fold_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  using Int = std::int32_t;
+  using Line = FoldedRow<T, kLanes, kFold>;
+  constexpr int kKept = kDeep ? 0 : kKernel - kStride;  // rows that the next output sees again
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  Place<Int> place = p.grid.place(thread);
+  place.y *= p.strip;
+  if constexpr (kAs == Lanes::columns) place.x *= kLanes;
+  const Int height = p.axis[1].input, width = p.axis[2].input;
+  const RowReader<T, kLanes, kAs, kFold, kIndices, kKernel, kStride, kPadding> reader(p, place.x);
+  const Taps<Int> depth = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
+  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const bool taps_wanted = p.index_kind == IndexKind::window;
+  Int top = place.y * kStride - p.axis[1].pad_begin;
+  Int source_z = depth.start + depth.low * p.axis[0].dilation;
+
+  auto row_near = [&](Int y) { return least(most(y, 0), height - 1); };
+  auto read = [&](Int y) {
+    const Int near = row_near(y);
+    return reader.read(input + source_z * p.input.d + near * p.input.h, y == near);
+  };
+  Line line[kKernel];
+#pragma unroll
+  for (int r = 0; r < kKept; ++r) line[r] = read(top + r);
+
+  T* output =
+      static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
+  std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+  const Int end = least(place.y + p.strip, p.axis[1].output);
+  for (Int y = place.y; y < end; ++y) {
+    Line fold;
+    Int codes[kLanes];
+    for (Int tz = depth.low; tz < (kDeep ? depth.high : depth.low + 1); ++tz) {
+      if constexpr (kDeep) source_z = depth.start + tz * p.axis[0].dilation;
+#pragma unroll
+      for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
+#pragma unroll
+      for (int r = 0; r < kKernel; ++r) {
+        const bool first = r == 0 && (!kDeep || tz == depth.low);
+        if constexpr (is_extreme<kFold>) {
+          Int here[kLanes];
+          if constexpr (kIndices) {
+            const Int near = row_near(top + r);
+            const Int row_code =
+                taps_wanted ? (tz * kKernel + near - top) * kKernel - reader.left : (source_z * height + near) * width;
+#pragma unroll
+            for (int i = 0; i < kLanes; ++i) {
+              here[i] = row_code + line[r].column[i];
+              if (kAs == Lanes::columns && taps_wanted) here[i] -= i * kStride;
+            }
+          }
+          if (first) {
+            fold.best = line[r].best;
+#pragma unroll
+            for (int i = 0; i < kLanes; ++i) codes[i] = here[i];
+          } else {
+            improve<kFold, kIndices>(fold.best, codes, line[r].best, here);
+          }
+        } else {
+#pragma unroll
+          for (int i = 0; i < kLanes; ++i) fold.sum[i] = first ? line[r].sum[i] : fold.sum[i] + line[r].sum[i];
+        }
+      }
+    }
+    Vector<T, kLanes> result;
+    if constexpr (is_extreme<kFold>) {
+      result = fold.best;
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        std::int64_t counted = 1;
+        if (!p.uniform_divisor) {
+          const Int x = place.x + (kAs == Lanes::columns ? i : 0);
+          counted = divisor_of(p, depth, taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+        }
+        result.lane[i] = narrow<T>(average_of<T>(p, fold.sum[i], counted));
+      }
+    }
+    if (kAs == Lanes::channels || p.paired_columns) {
+      store(output, result);
+      if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index, codes);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        if (place.x + i >= p.axis[2].output) break;
+        output[i] = result.lane[i];
+        if constexpr (kIndices) {
+          const Int code[1] = {codes[i]};
+          store_codes(at.indices, p.index_dtype, index + i, code);
+        }
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kKept; ++r) line[r] = line[r + kStride];
+    top += kStride;
+    output += p.output.h;
+    index += p.indices.h;
+  }
+}
+
+}  // namespace cenote::gpu
