@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Pools the suite's shapes on the GPU with cenote (through its C interface) and with PyTorch, in one run.
+"""Pools the suite's shapes on the GPU with cenote (through its C interface), PyTorch (eager and compiled) and cuDNN, in one run.
 
     python3 bench/gpu_compare.py --library build/release/lib/libcenote.so [--suite FILE] [--filter REGEX]
-                                 [--peers eager,compile] [--json FILE]
+                                 [--peers eager,compile,cudnn] [--json FILE] [--markdown FILE]
 
 Every row: results compared first, then device events around each call, the L2 cache overwritten before each, medians. Share: of the
 bandwidth of a large device-to-device copy measured in the same run, counting the fewest bytes the op must move. Ratio: the best
-peer's time over cenote's.
+peer's time over cenote's. Afterwards a graph of 20 small pools, against the time of its kernels alone.
+
+cuDNN is called through its C interface. It has no indices, no dilation, no adaptive windows of different sizes, and counts output
+sizes downwards; in other rows there is no such peer. Its backward of max pools reads the input and the output instead of indices.
 """
 
 import argparse
@@ -20,6 +23,7 @@ import sys
 import warnings
 
 import torch
+import torch._functorch.config
 import torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "u8": torch.uint8, "i8": torch.int8}
@@ -117,6 +121,86 @@ class Library:
 
         call.keep = (run, pointers)
         return call
+
+
+class Cudnn:
+    """cuDNN's pooling, where it can do the same."""
+
+    DTYPES = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 9}
+    MAX, AVERAGE_WITH_PADDING, AVERAGE_WITHOUT = 0, 1, 2
+    PROPAGATE_NAN = 1
+
+    def __init__(self):
+        self.c = ctypes.CDLL("libcudnn.so.9")
+        self.handle = ctypes.c_void_p()
+        self.require(self.c.cudnnCreate(ctypes.byref(self.handle)))
+        self.require(self.c.cudnnSetStream(self.handle, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)))
+        self.one, self.zero = ctypes.c_float(1), ctypes.c_float(0)
+
+    @staticmethod
+    def require(status):
+        if status != 0:
+            raise RuntimeError(f"cuDNN status {status}")
+
+    def describe(self, tensor):
+        # Planes of two axes at least: a pool along one axis has rows of height 1.
+        shape, strides = list(tensor.shape), list(tensor.stride())
+        if len(shape) == 3:
+            shape.insert(2, 1)
+            strides.insert(2, shape[3])
+        desc, ints = ctypes.c_void_p(), ctypes.c_int * len(shape)
+        self.require(self.c.cudnnCreateTensorDescriptor(ctypes.byref(desc)))
+        self.require(self.c.cudnnSetTensorNdDescriptor(desc, self.DTYPES[tensor.dtype], len(shape), ints(*shape), ints(*strides)))
+        return desc
+
+    def windows(self, op, dims, args, shape, output_shape):
+        """Window, padding, stride and mode, or None where cuDNN has no such pool."""
+        def per_axis(value):
+            return [value] * dims if isinstance(value, int) else list(value)
+        if op in ("adaptive_max_pool", "adaptive_avg_pool"):
+            if any(i % o for i, o in zip(shape[2:], output_shape[2:])):
+                return None
+            kernel = [i // o for i, o in zip(shape[2:], output_shape[2:])]
+            stride, padding = kernel, [0] * dims
+        elif op in ("max_pool", "avg_pool"):
+            kernel, padding = per_axis(args["kernel_size"]), per_axis(args.get("padding", 0))
+            stride = per_axis(args.get("stride", kernel))
+            if any(d != 1 for d in per_axis(args.get("dilation", 1))) or args.get("divisor_override"):
+                return None
+            if any((i + 2 * p - k) // s + 1 != o for i, p, k, s, o in zip(shape[2:], padding, kernel, stride, output_shape[2:])):
+                return None
+        else:
+            return None
+        if dims == 1:
+            kernel, stride, padding = [1] + kernel, [1] + stride, [0] + padding
+        mode = self.MAX if "max" in op else self.AVERAGE_WITH_PADDING if args.get("count_include_pad", True) else self.AVERAGE_WITHOUT
+        return kernel, padding, stride, mode
+
+    def pool(self, op, dims, args, x, y):
+        """A call that pools x into y, and one from (y, dy) to dx; None where there is none."""
+        windows = self.windows(op, dims, args, x.shape, y.shape) if x.dtype in self.DTYPES else None
+        if windows is None:
+            return None
+        kernel, padding, stride, mode = windows
+        ints, pooling = ctypes.c_int * len(kernel), ctypes.c_void_p()
+        self.require(self.c.cudnnCreatePoolingDescriptor(ctypes.byref(pooling)))
+        self.require(self.c.cudnnSetPoolingNdDescriptor(pooling, mode, self.PROPAGATE_NAN, len(kernel), ints(*kernel), ints(*padding),
+                                                        ints(*stride)))
+        x_desc, y_desc, one, zero = self.describe(x), self.describe(y), ctypes.byref(self.one), ctypes.byref(self.zero)
+
+        def pointer(tensor):
+            return ctypes.c_void_p(tensor.data_ptr())
+
+        def forward():
+            self.require(self.c.cudnnPoolingForward(self.handle, pooling, one, x_desc, pointer(x), zero, y_desc, pointer(y)))
+
+        def backward(dy, dx):
+            dy_desc, dx_desc = self.describe(dy), self.describe(dx)
+            return lambda: self.require(self.c.cudnnPoolingBackward(
+                self.handle, pooling, one, y_desc, pointer(y), dy_desc, pointer(dy), x_desc, pointer(x), zero, dx_desc, pointer(dx)))
+
+        forward()
+        return forward, backward
 
 
 class Clock:
@@ -263,6 +347,25 @@ class Row:
         self.explain = library.c.cenote_plan_explain(plan).decode()
         return calls
 
+    def add_cudnn(self, calls, cudnn):
+        """The same pool by cuDNN, its result compared as well."""
+        if self.op == "max_unpool" or self.pass_ == "forward_indices":
+            return
+        with torch.no_grad():
+            expected = self.pool(self.x)
+            y = torch.empty_like(expected)
+            pool = cudnn.pool(self.op, self.dims, self.args, self.x, y)
+        if pool is None:
+            return
+        compare(self.name + " cuDNN", y, expected, False)
+        forward, backward = pool
+        if self.pass_ == "forward":
+            calls["cudnn"] = forward
+        else:
+            calls["cudnn"] = backward(torch.randn_like(y), torch.empty_like(self.x))
+        calls["cudnn"]()
+        torch.cuda.synchronize()
+
     def add_compiled(self, calls):
         """torch.compile of the same function; ops it hands back to eager cost eager's time."""
         if "eager" not in calls or self.op == "max_unpool":
@@ -282,9 +385,15 @@ class Row:
         if "compile" in calls:
             calls["compile"]()
 
-    def measure(self, peers, copy_gbps):
+    def measure(self, peers, copy_gbps, cudnn):
         with torch.no_grad() if self.pass_ != "backward" else torch.enable_grad():
             calls = self.prepare()
+            if cudnn is not None and self.x.dtype.is_floating_point:
+                try:
+                    self.add_cudnn(calls, cudnn)
+                except (RuntimeError, AssertionError) as error:  # a peer less, not a failed run
+                    calls.pop("cudnn", None)
+                    print(f"{self.name}: cuDNN: {str(error)[:100]}", file=sys.stderr)
             if "compile" in peers:
                 try:
                     self.add_compiled(calls)
@@ -300,6 +409,36 @@ class Row:
                 "ratio_to_best_peer": others[best] / ns["cenote"] if best else None, "explain": self.explain}
 
 
+def graph_of_pools(library, count=20):
+    """A captured graph of small pools, against the time of its kernels alone, as the profiler reports it."""
+    x = torch.randn(1, 64, 28, 28, device="cuda")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream), torch.no_grad():
+        plan = library.plan(False, x, "max_pool", 2, {"kernel_size": 2}, False)
+        call = library.runner(plan, input=x, output=library.operand(plan, OUTPUT))
+        call()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(count):
+                call()
+        for _ in range(10):
+            graph.replay()
+        times = []
+        for _ in range(50):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end) * 1e3)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            graph.replay()
+            torch.cuda.synchronize()
+        kernels = [event.device_time_total for event in profiler.events() if "cenote" in event.name or "fold" in event.name]
+    library.c.cenote_plan_destroy(plan)
+    return {"pools": count, "graph_us": statistics.median(times), "kernels_us": sum(kernels), "kernels": len(kernels)}
+
+
 def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
 
@@ -312,6 +451,10 @@ def print_row(row):
 
 
 def print_means(rows):
+    for pass_ in ("forward", "forward_indices", "backward"):
+        eager = [r["ns"]["eager"] / r["ns"]["cenote"] for r in rows if r["pass"] == pass_ and "eager" in r["ns"]]
+        if eager:
+            print(f"{pass_:15s} eager/cenote, geometric mean of {len(eager)} rows: {geometric_mean(eager):.2f}")
     for pass_ in ("forward", "forward_indices", "backward"):
         for layout in ("planar", "channels_last"):
             chosen = [r for r in rows if r["pass"] == pass_ and r["layout"] == layout]
@@ -326,18 +469,43 @@ def print_means(rows):
         print(f"  behind: {r['case']} {r['dtype']} {r['layout']} {r['pass']}: {r['ratio_to_best_peer']:.2f}x of {r['best_peer']}")
 
 
+def write_markdown(file, rows, copy_gbps, device, graph):
+    peers = [name for name in ("eager", "compile", "cudnn") if any(name in r["ns"] for r in rows)]
+    print(f"copy {copy_gbps:.0f} GB/s, {device}, torch {torch.__version__}\n", file=file)
+    if graph:
+        print(f"A graph of {graph['pools']} small pools: {graph['graph_us']:.1f} us; its {graph['kernels']} kernels alone: "
+              f"{graph['kernels_us']:.1f} us.\n", file=file)
+    print("| case | dtype | layout | pass | MB | cenote us | share of copy | " + "".join(f"{name} us | " for name in peers) +
+          "ratio to best |", file=file)
+    print("|---" * (8 + len(peers)) + "|", file=file)
+    for r in rows:
+        times = "".join(f"{r['ns'][name] / 1e3:.1f} | " if name in r["ns"] else "| " for name in peers)
+        ratio = f"{r['ratio_to_best_peer']:.2f}" if r["best_peer"] else ""
+        print(f"| {r['case']} | {r['dtype']} | {r['layout']} | {r['pass']} | {r['bytes'] / 1e6:.0f} | {r['ns']['cenote'] / 1e3:.1f} | "
+              f"{100 * r['share_of_copy']:.0f} % | {times}{ratio} |", file=file)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", default=os.path.join(here, "..", "build", "release", "lib", "libcenote.so"))
     parser.add_argument("--suite", default=os.path.join(here, "suite.json"))
     parser.add_argument("--filter", default="", help="rows whose 'case dtype layout pass' matches this regular expression")
-    parser.add_argument("--peers", default="eager,compile", help="comma-separated: eager, compile; or none")
+    parser.add_argument("--peers", default="eager,compile,cudnn", help="comma-separated: eager, compile, cudnn; or none")
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--json")
+    parser.add_argument("--markdown", help="the table as a page")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.manual_seed(1)
+    torch._functorch.config.donated_buffer = False  # a compiled backward is run many times on one graph
+    peers = options.peers.split(",")
+    cudnn = None
+    if "cudnn" in peers:
+        try:
+            cudnn = Cudnn()
+        except (OSError, RuntimeError) as error:
+            print(f"no cuDNN: {error}", file=sys.stderr)
     library, clock = Library(options.library), Clock(options.repetitions)
     with open(options.suite) as file:
         suite = json.load(file)
@@ -352,7 +520,7 @@ def main():
                     if not re.search(options.filter, f"{case['name']} {dtype} {layout} {pass_}"):
                         continue
                     try:
-                        row = Row(library, clock, case, dtype, layout, pass_).measure(options.peers.split(","), copy_gbps)
+                        row = Row(library, clock, case, dtype, layout, pass_).measure(peers, copy_gbps, cudnn)
                     except (RuntimeError, AssertionError) as error:
                         print(f"FAILED {case['name']} {dtype} {layout} {pass_}: {str(error)[:300]}", flush=True)
                         continue
@@ -360,9 +528,16 @@ def main():
                     rows.append(row)
                     print_row(row)
     print_means(rows)
+    graph = graph_of_pools(library)
+    print(f"a graph of {graph['pools']} small pools: {graph['graph_us']:.1f} us; its {graph['kernels']} kernels alone: "
+          f"{graph['kernels_us']:.1f} us")
     if options.json:
         with open(options.json, "w") as file:
-            json.dump({"copy_gbps": copy_gbps, "device": device, "torch": torch.__version__, "rows": rows}, file, indent=1)
+            json.dump({"copy_gbps": copy_gbps, "device": device, "torch": torch.__version__, "graph": graph, "rows": rows}, file,
+                      indent=1)
+    if options.markdown:
+        with open(options.markdown, "w") as file:
+            write_markdown(file, rows, copy_gbps, device, graph)
 
 
 if __name__ == "__main__":

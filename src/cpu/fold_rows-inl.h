@@ -11,19 +11,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// The source rows of one target row along one axis: input rows of a window, or output rows that see an input.
-struct RowRange {
-  std::int64_t first, count, step, skipped, whole;
-  bool operator==(const RowRange&) const = default;
-};
-
 inline RowRange SourceRows(const RowPlan& plan, int axis, std::int64_t target) {
-  if (plan.transposed) {
-    const Cover c = cover(plan.problem.axis[axis], target);
-    return {c.first, c.count, c.step, 0, 0};
-  }
-  const Window w = window(plan.problem.axis[axis], target);
-  return {w.first, w.count, w.step, w.skipped, w.whole};
+  const auto& table = plan.source_rows[axis];
+  return table.empty() ? source_rows_of(plan.problem, axis, target, plan.transposed)
+                       : table[static_cast<std::size_t>(target)];
 }
 
 /// Counted taps of an output along depth or height: the row's share of an average's divisor. At least 1: a window without taps

@@ -10,6 +10,8 @@
 namespace cenote::simd {
 namespace {
 
+/// Planes deeper or higher than this have no tables of rows: a plan is made before memory for them is found.
+constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 /// Adaptive windows that are all alike slide.
@@ -98,8 +100,6 @@ void make_factors(RowPlan& plan) {
     plan.factor_is_power_of_two = is_power_of_two(plan.uniform_factor);
     return;
   }
-  // Planes too deep or high to be looked through row by row (a plan is made before memory for them is found) have no tables.
-  constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
   for (int a = 0; a < 2; ++a) {
     for (std::int64_t o = 0; p.axis[a].output <= kMostRows && o < p.axis[a].output; ++o) {
       plan.row_factors[a].push_back(counted_taps(p, a, o));
@@ -244,6 +244,15 @@ const char* name_of(Columns columns) {
   return "?";
 }
 
+RowRange source_rows_of(const Problem& problem, int axis, std::int64_t target, bool transposed) {
+  if (transposed) {
+    const Cover c = cover(problem.axis[axis], target);
+    return {c.first, c.count, c.step, 0, 0};
+  }
+  const Window w = window(problem.axis[axis], target);
+  return {w.first, w.count, w.step, w.skipped, w.whole};
+}
+
 std::int64_t RowPlan::units() const {
   const bool to_input = transposed;
   return outer *
@@ -323,6 +332,12 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
 
   make_factors(plan);
+  for (int a = 0; a < 2; ++a) {
+    const std::int64_t targets = reversed ? p.axis[a].input : p.axis[a].output;
+    for (std::int64_t t = 0; targets <= kMostRows && t < targets; ++t) {
+      plan.source_rows[a].push_back(source_rows_of(p, a, t, reversed));
+    }
+  }
   const bool with_columns = task == RowTask::fold && plan.code_kind == Codes::flat;
   if (lane == 8) {
     fill_lanes(plan, target_total, lanes, with_columns, plan.lanes64);

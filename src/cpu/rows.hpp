@@ -60,6 +60,12 @@ struct Tile {
   std::int64_t column_shift;         // phased: columns of the interleaved row before the first real one
 };
 
+/// The source rows of one target row along one axis: input rows of a window, or output rows that see an input.
+struct RowRange {
+  std::int64_t first, count, step, skipped, whole;
+  bool operator==(const RowRange&) const = default;
+};
+
 /// Everything a row kernel needs besides pointers: made once per plan, read-only in run().
 struct RowPlan {
   Problem problem;  // adaptive axes whose windows are all alike appear as sliding ones
@@ -73,6 +79,8 @@ struct RowPlan {
   std::int64_t inner;              // elements per column
   RowTensor source, target, indices;
   RowTensor input;  // lp backward: the forward's input, row by row like the target
+
+  std::vector<RowRange> source_rows[2];  // of each target depth and height; empty where there are too many
 
   Columns columns;
   std::vector<Tile> tiles;
@@ -102,6 +110,9 @@ struct RowPlan {
 
   std::int64_t units() const;  // target rows times tiles
 };
+
+/// The source rows of a target row along depth (0) or height (1).
+RowRange source_rows_of(const Problem& problem, int axis, std::int64_t target, bool transposed);
 
 /// What the row kernels are asked to do with a problem.
 enum class RowTask : std::uint8_t { fold, sum_backward };

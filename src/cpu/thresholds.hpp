@@ -40,7 +40,7 @@ inline constexpr std::int64_t kFewestUnits = 8;
 
 /// Planes whose rows have fewer bytes than this (in the compute type) are folded side by side; a row costs some 40 ns whatever
 /// its length.
-inline constexpr std::int64_t kShortRowBytes = 192;
+inline constexpr std::int64_t kShortRowBytes = 256;
 /// The most scratch that planes side by side may take: half of a 1 MiB L2.
 inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 
