@@ -273,11 +273,12 @@ bool Load(const LocateJob& job) {
 }
 
 /// Positions of the band become elements of it; what lies outside goes to the spare elements behind, neighbours to different ones.
-void ToElements(const LocateJob& job) {
+void ToElements(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto positions = hn::Set(d, job.positions), step = hn::Set(d, job.step);
-  const auto spare = hn::Add(hn::Set(d, job.positions * job.step), hn::Iota(d, 0));
+  const auto spare =
+      plan.in_place ? hn::Set(d, kNowhere) : hn::Add(hn::Set(d, job.positions * job.step), hn::Iota(d, 0));
   for (std::int64_t i = 0; i < job.count; i += lanes) {
     const auto spot = hn::LoadU(d, job.spots + i);
     auto element = spot;
@@ -301,7 +302,7 @@ bool Locate(const ScatterPlan& plan, const LocateJob& job) {
   } else {
     valid = LocateIn(plan, job, RowWindows<false>{job.first, job.taps, job.skipped, 0, 0, 0});
   }
-  ToElements(job);
+  ToElements(plan, job);
   return valid;
 }
 

@@ -304,9 +304,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
   }
   const std::int64_t most = plan.table.most;
-  plan.streams = static_cast<std::int64_t>(size_of(p.dtype)) * plan.outer * plan.inner * target_total *
-                     (reversed ? p.axis[0].input * p.axis[1].input : p.axis[0].output * p.axis[1].output) >=
-                 stream_bytes();
+  const std::int64_t planes = plan.outer * plan.inner * static_cast<std::int64_t>(size_of(p.dtype));
+  plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= stream_bytes();
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   plan.direct =
       task == RowTask::fold && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);

@@ -49,7 +49,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   const bool whole = !plan.rows.empty();  // planes as one row of all their outputs
   const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
   const std::int64_t columns =
-      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output : unit.outputs_end[2] * wide;
+      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * wide;
   if (whole) reach(0, p.axis[plan.axis].input);
   for (std::int64_t od = unit.outputs_first[0]; od < depths; ++od) {
     job.depth = window(p.axis[0], od);
@@ -62,7 +62,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
         job.first = plan.first.data() + x;
         job.taps = plan.taps.data() + x;
         job.skipped = plan.skipped.data() + x;
-        job.channel = plan.expanded ? plan.channel.data() + x : nullptr;
+        job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {
           reach_windows(x / wide, (x + (job.one_column ? 1 : job.count) - 1) / wide);
         }
@@ -86,15 +86,21 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
 template <class T, class C>
 class RollingSums {
  public:
-  RollingSums(const ScatterPlan& plan, const ScatterUnit& unit, C* sums, void* gradient)
+  RollingSums(const ScatterPlan& plan, const ScatterUnit& unit, C* scratch, void* gradient)
       : plan_(plan),
         unit_(unit),
-        sums_(sums),
+        sums_(scratch),
         gradient_(static_cast<T*>(gradient) + unit.major * plan.problem.grad_input.n +
                   (unit.minor + unit.channel) * plan.problem.grad_input.c + unit.slab * plan.problem.grad_input.d),
-        slice_(plan.slice * unit.channels),
+        slice_(plan.slice * unit.channels * unit.planes),
         low_(unit.band.first),
-        high_(unit.band.first) {}
+        high_(unit.band.first) {
+    if constexpr (std::is_same_v<T, C>) {
+      if (plan.in_place) sums_ = gradient_ + low_ * slice_;
+    }
+  }
+
+  C* sums() const { return sums_; }
 
   /// Makes slices up to `end` ready; none before `first` is needed again.
   Stage Advance(std::int64_t first, std::int64_t end) {
@@ -115,14 +121,14 @@ class RollingSums {
       Zero(high_, end);
       high_ = end;
     }
-    return {low_ * plan_.slice, smaller(plan_.capacity, last - low_) * plan_.slice};
+    return {low_ * plan_.slice, smaller(plan_.capacity, last - low_) * plan_.slice * unit_.planes};
   }
 
   /// Writes what is left.
   void Finish() {
     const std::int64_t last = unit_.band.first + unit_.band.slices;
     Advance(last, last);
-    Write(low_, high_);
+    if (!plan_.in_place) Write(low_, high_);
   }
 
  private:
@@ -155,19 +161,149 @@ class RollingSums {
   std::int64_t low_, high_;  // slices that `sums_` holds
 };
 
+/// A vector of indices in lanes of the compute type's width: "none" as -1, what does not fit as another negative number.
+template <class Index, class D>
+HWY_INLINE hn::Vec<D> LoadIndexVector(D d, const Index* from) {
+  using Code = hn::TFromD<D>;
+  if constexpr (sizeof(Index) == sizeof(Code)) {
+    return hn::BitCast(d, hn::LoadU(hn::Rebind<Index, D>(), from));
+  } else if constexpr (sizeof(Index) < sizeof(Code)) {
+    auto widened = hn::Undefined(d);
+    const auto narrow = hn::LoadU(hn::Rebind<Index, D>(), from);
+    if constexpr (sizeof(Code) == 8 && sizeof(Index) < 4) {
+      widened = hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), narrow));
+    } else if constexpr (sizeof(Code) == 8 && std::is_unsigned_v<Index>) {
+      widened = hn::BitCast(d, hn::PromoteTo(hn::Rebind<std::uint64_t, D>(), narrow));
+    } else {
+      widened = hn::PromoteTo(d, narrow);
+    }
+    if constexpr (std::is_unsigned_v<Index>) {
+      const auto none = hn::Set(d, static_cast<Code>(std::numeric_limits<Index>::max()));
+      widened = hn::IfThenElse(hn::Eq(widened, none), hn::Set(d, Code{-1}), widened);
+    }
+    return widened;
+  } else {
+#if HWY_TARGET == HWY_SCALAR
+    const auto code = static_cast<Code>(*from);
+    return hn::Set(d, code == *from ? code : Code{-2});
+#else
+    const hn::Half<hn::RebindToUnsigned<D>> half;
+    const hn::Rebind<std::uint64_t, decltype(half)> d64;
+    auto load = [&](std::size_t at) HWY_ATTR {
+      const auto v = hn::LoadU(d64, reinterpret_cast<const std::uint64_t*>(from) + at);
+      const auto beyond = hn::ShiftRight<31>(hn::Add(v, hn::Set(d64, std::uint64_t{1})));
+      return hn::TruncateTo(half, hn::IfThenElse(hn::Eq(beyond, hn::Zero(d64)), v, hn::Set(d64, ~std::uint64_t{1})));
+    };
+    return hn::BitCast(d, hn::Combine(hn::RebindToUnsigned<D>(), load(hn::Lanes(d64)), load(0)));
+#endif
+  }
+}
+
+/// Columns of many channels: every tap of an output's window is compared with its indices, a vector of channels at a time, and
+/// the gradients of those that point to it are added. Each index must be found once, or be "none".
+template <class T, class C, class Index>
+bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, const ScatterUnit& unit,
+                    RollingSums<T, C>& rolling) {
+  using Code = CodeOf<C>;
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Problem& p = plan.problem;
+  const bool flat = p.index_kind != IndexKind::window;
+  const std::int64_t height = p.axis[1].input, width = p.axis[2].input, channels = unit.channels;
+  const std::int64_t slab = unit.slab * height * width;
+  const auto* indices = static_cast<const Index*>(pointers.indices);
+  const auto* gradients = static_cast<const T*>(pointers.small_in);
+  const auto none = hn::Set(di, Code{-1});
+  auto wrong = hn::Zero(di);
+  Stage stage{};
+  auto advance = [&](int axis, std::int64_t o) HWY_ATTR {
+    if (axis == plan.axis) stage = rolling.Advance(earliest_tap(p.axis[axis], o), latest_end(p.axis[axis], o));
+  };
+  for (std::int64_t od = unit.outputs_first[0]; od < unit.outputs_end[0]; ++od) {
+    const Window depth_window = window(p.axis[0], od);
+    advance(0, od);
+    for (std::int64_t oh = unit.outputs_first[1]; oh < unit.outputs_end[1]; ++oh) {
+      const Window height_window = window(p.axis[1], oh);
+      advance(1, oh);
+      for (std::int64_t ow = unit.outputs_first[2]; ow < unit.outputs_end[2]; ++ow) {
+        advance(2, ow);
+        const auto column = static_cast<std::size_t>(ow);
+        // Where the window's taps lie, in the band and as indices.
+        C* places[kComparedTaps];
+        Code codes[kComparedTaps];
+        int taps = 0;
+        for (std::int64_t z = 0; z < depth_window.count; ++z) {
+          for (std::int64_t y = 0; y < height_window.count; ++y) {
+            const std::int64_t line =
+                (depth_window.first + z * depth_window.step) * height + height_window.first + y * height_window.step;
+            const std::int64_t number = (depth_window.skipped + z) * height_window.whole + height_window.skipped + y;
+            for (std::int64_t x = 0; x < plan.taps[column]; ++x, ++taps) {
+              const std::int64_t position = line * width + plan.first[column] + x * plan.step[2];
+              const std::int64_t place = position - slab - stage.base;
+              const std::int64_t whole = p.axis[2].rule == WindowRule::adaptive ? plan.taps[column] : p.axis[2].kernel;
+              places[taps] = place >= 0 && place < stage.positions ? rolling.sums() + place * channels : nullptr;
+              codes[taps] = static_cast<Code>(flat ? position : number * whole + plan.skipped[column] + x);
+            }
+          }
+        }
+        auto offset = [&](const Layout& l)
+                          HWY_ATTR { return unit.major * l.n + unit.channel * l.c + od * l.d + oh * l.h + ow * l.w; };
+        const Index* index = indices + offset(p.indices);
+        const T* gradient = gradients + offset(p.grad_output);
+        for (std::int64_t next = 0; next < channels; next += lanes) {
+          const bool whole = next + lanes <= channels;
+          const std::int64_t c = whole ? next : channels - lanes;  // the ragged end from its last whole vector, ...
+          const auto code = LoadIndexVector(di, index + c);
+          auto found = hn::Eq(code, none);
+          const auto g = LoadAs(d, gradient + c);
+          const auto fresh = hn::Not(hn::FirstN(di, static_cast<std::size_t>(next - c)));  // ... of which these are new
+          for (int tap = 0; tap < taps; ++tap) {
+            auto here = hn::Eq(code, hn::Set(di, codes[tap]));
+            found = hn::Or(found, here);
+            if (places[tap] == nullptr) continue;
+            if (!whole) here = hn::And(here, fresh);
+            const auto sum = hn::LoadU(d, places[tap] + c);
+            hn::StoreU(hn::IfThenElse(hn::RebindMask(d, here), hn::Add(sum, g), sum), d, places[tap] + c);
+          }
+          wrong = hn::Or(wrong, hn::IfThenZeroElse(found, none));
+        }
+      }
+    }
+  }
+  return hn::AllTrue(di, hn::Eq(wrong, hn::Zero(di)));
+}
+
+template <class T, class C>
+bool CompareUnit(const ScatterPlan& plan, const ScatterPointers& pointers, const ScatterUnit& unit,
+                 RollingSums<T, C>& rolling) {
+  switch (plan.problem.index_dtype) {
+    case DType::i64: return CompareColumns<T, C, std::int64_t>(plan, pointers, unit, rolling);
+    case DType::i32: return CompareColumns<T, C, std::int32_t>(plan, pointers, unit, rolling);
+    case DType::u8: return CompareColumns<T, C, std::uint8_t>(plan, pointers, unit, rolling);
+    case DType::u16: return CompareColumns<T, C, std::uint16_t>(plan, pointers, unit, rolling);
+    default: return CompareColumns<T, C, std::uint32_t>(plan, pointers, unit, rolling);
+  }
+}
+
 /// Units [begin, end) of the max family's backward. Every byte of grad_input is written once, sums are taken in the order of the
 /// outputs: the same whatever the bands and the threads.
 template <class T, class C>
 bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers& pointers, std::int64_t begin,
                 std::int64_t end, char* scratch) {
-  C* HWY_RESTRICT sums = reinterpret_cast<C*>(scratch);
   auto* spots = reinterpret_cast<std::uint32_t*>(scratch + plan.spots_at);
   C* values = reinterpret_cast<C*>(scratch + plan.values_at);
   const auto* gradients = static_cast<const T*>(pointers.small_in);
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    RollingSums<T, C> rolling(plan, unit, sums, pointers.large_out);
+    RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out);
+    if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
+      valid = CompareUnit(plan, pointers, unit, rolling) && valid;
+      rolling.Finish();
+      continue;
+    }
+    C* HWY_RESTRICT sums = rolling.sums();
     const bool fine = ForEachStretch<false>(
         plan, locate, unit, pointers.indices, spots,
         [&](std::int64_t first, std::int64_t stop) HWY_ATTR { return rolling.Advance(first, stop); },
@@ -180,7 +316,13 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           } else {
             LoadElements(gradients + offset(plan.problem.grad_output), values, count);
           }
-          for (std::int64_t i = 0; i < count; ++i) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
+          if (plan.in_place) {
+            for (std::int64_t i = 0; i < count; ++i) {
+              if (spots[i] != kNowhere) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
+            }
+          } else {
+            for (std::int64_t i = 0; i < count; ++i) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
+          }
         });
     rolling.Finish();
     valid = valid && fine;

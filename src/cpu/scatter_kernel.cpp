@@ -65,14 +65,15 @@ std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const Ro
   const bool max_backward = p.pass == Pass::backward && p.with_indices && p.op != Op::fractional_max_pool && !unpool;
   if (!unpool && !max_backward) return nullptr;
   ScatterPlan plan;
-  if (!make_scatter_plan(p, unpool ? 1 : kernels.fold_lane, plan)) return nullptr;
+  if (!make_scatter_plan(described, unpool ? 1 : kernels.fold_lane, plan)) return nullptr;
   const std::size_t size = size_of(p.dtype);
   const ScatterFn scatter = !unpool                   ? kernels.scatter_add
                             : p.pass == Pass::forward ? scatter_put(target.index, size)
                                                       : scatter_take(target.index, size);
   std::string explain = unpool ? p.pass == Pass::forward ? "zeros, then each value where its index points"
                                                          : "each gradient from where its index points"
-                               : "scatter: each gradient is added where its index points, in scratch; " +
+                               : std::string("scatter: each gradient is added where its index points, ") +
+                                     (plan.in_place ? "in place; " : "in scratch; ") +
                                      std::to_string(plan.bands.size()) + (plan.bands.size() == 1 ? " band" : " bands") +
                                      " of " + std::to_string(plan.bands.front().slices * plan.slice) + " positions";
   if (plan.chunks > 1) explain += ", " + std::to_string(plan.chunk) + " channels at a time";

@@ -51,9 +51,19 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
           static_cast<std::uint32_t>((z * depth.dilation * height.input + y * height.dilation) * width.input));
     }
   }
-  const std::size_t pitch = static_cast<std::size_t>(outputs + kSlack);
+  // So many planes at once as fill a segment, where each follows the one before.
+  const std::int64_t plane = plane_size(p);
+  auto planes_follow = [&](const Layout& l, std::int64_t size) {
+    return (p.channels == 1 || l.c == size) && (p.batch == 1 || l.n == p.channels * size);
+  };
+  const bool together = plan.linear && plan.position == 1 && planes_follow(small, outputs) &&
+                        planes_follow(p.indices, outputs) && planes_follow(p.grad_input, plane);
+  plan.group =
+      together ? std::clamp<std::int64_t>(smaller(kSegment / outputs, kGroupElements / plane), 1, plan.outer) : 1;
+  const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kSlack);
   plan.first.assign(pitch, 0);
   plan.taps.assign(pitch * plan.rows.size(), 0);
+  plan.channel.assign(pitch, 0);
   std::size_t at = 0;
   for (std::int64_t od = 0; od < depth.output; ++od) {
     for (std::int64_t oh = 0; oh < height.output; ++oh) {
@@ -69,13 +79,20 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
       }
     }
   }
+  for (; at < static_cast<std::size_t>(outputs * plan.group); ++at) {
+    const std::size_t before = at - static_cast<std::size_t>(outputs);
+    plan.first[at] = plan.first[before];
+    plan.channel[at] = plan.channel[before] + static_cast<std::uint32_t>(plane);
+    for (std::size_t r = 0; r < plan.rows.size(); ++r) plan.taps[r * pitch + at] = plan.taps[r * pitch + before];
+  }
   plan.skipped.assign(pitch, 0);
   return true;
 }
 
 }  // namespace
 
-bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
+bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan& plan) {
+  const Problem& p = described.problem;
   plan = ScatterPlan{};
   plan.problem = p;
   const Axis* axis = p.axis;
@@ -134,11 +151,14 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
     slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
     plan.bands = cut(cut_axis, slices);
     plan.capacity = smaller(plan.capacity, slices);
-    plan.streams = static_cast<std::int64_t>(size_of(p.dtype)) * p.batch * p.channels * plane_size(p) >= stream_bytes();
+    plan.streams = described.bytes_moved >= stream_bytes();
+    plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
+    if (plan.in_place) plan.capacity = slices;
+    plan.compares = plan.chunk >= kLeastChunk && taps <= kComparedTaps;
   }
 
   const std::int64_t columns = axis[2].output;
-  plan.expanded = channels_last && plan.inner < kWideColumn && plan.chunk == plan.inner &&
+  plan.expanded = channels_last && !plan.compares && plan.inner < kWideColumn && plan.chunk == plan.inner &&
                   (small.w == plan.inner || columns == 1) && (p.indices.w == plan.inner || columns == 1);
   plan.segment = kSegment;
   if (plan.axis == 2) {  // no longer than scratch
@@ -166,8 +186,11 @@ bool make_scatter_plan(const Problem& p, std::size_t lane, ScatterPlan& plan) {
     if (axis[a].rule == WindowRule::sliding && axis[a].dilation > 1) plan.dilated = true;
   }
 
+  if (!tabled) plan.group = 1;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-  plan.spots_at = unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes) + kSpare * lane);
+  plan.spots_at =
+      unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) + kSpare * lane);
+  if (plan.in_place) plan.spots_at = 0;
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
   const std::int64_t segment = larger(kSegment, plan.chunk) + kSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);
@@ -183,6 +206,10 @@ ScatterUnit::ScatterUnit(const ScatterPlan& plan, std::int64_t unit)
   channel = rest % plan.chunks * plan.chunk;
   channels = smaller(plan.chunk, plan.inner - channel);
   rest /= plan.chunks;
+  if (plan.group > 1) {
+    rest *= plan.group;
+    planes = smaller(plan.group, plan.outer - rest);
+  }
   major = rest / plan.outer_minor_count;
   minor = rest % plan.outer_minor_count;
   positions = band.slices * plan.slice;

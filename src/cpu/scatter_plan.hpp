@@ -61,12 +61,16 @@ struct ScatterPlan {
   std::int64_t capacity;  // slices that scratch holds at once
   std::int64_t segment;   // outputs located in one go
   bool streams;           // the large side is written around the caches
-  bool expanded;          // columns of so few channels that whole rows are located in one go
+  bool in_place;          // sums are taken in the large side itself instead of scratch
+  bool compares;  // columns of many channels and windows of few taps: each tap is compared with a vector of indices
+  bool expanded;  // columns of so few channels that whole rows are located in one go
   std::vector<std::uint32_t> first, taps, skipped,
       channel;  // of the windows of each output column, or (expanded) element
   // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of
   // the plane, and `taps` as many for each row of the windows.
   std::vector<std::uint32_t> rows;
+  std::int64_t
+      group;  // planes located whole in one go, one after the other in memory; `channel` is where each output's plane begins
   Divider width, height;  // of the large side
   Divider kernel_width, kernel_height;
   std::uint32_t step[3];
@@ -77,11 +81,13 @@ struct ScatterPlan {
   // Scratch, bytes from the start of a slot.
   std::size_t spots_at, values_at, bytes;
 
-  std::int64_t units() const { return outer * chunks * slabs * static_cast<std::int64_t>(bands.size()); }
+  std::int64_t units() const {
+    return ceil_div(outer, group) * chunks * slabs * static_cast<std::int64_t>(bands.size());
+  }
 };
 
 /// False where the tensors or sizes are beyond it. `lane`: bytes of the compute type.
-bool make_scatter_plan(const Problem& problem, std::size_t lane, ScatterPlan& plan);
+bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan& plan);
 
 /// A unit of work: a band of one plane, or of some channels of one batch entry.
 struct ScatterUnit {
@@ -90,6 +96,7 @@ struct ScatterUnit {
   std::int64_t slab;                   // depth, where each slice is on its own
   std::int64_t channels;               // of the chunk
   std::int64_t positions;              // of the band
+  std::int64_t planes = 1;             // one after the other in memory
   std::int64_t outputs_first[3], outputs_end[3];
 
   ScatterUnit(const ScatterPlan& plan, std::int64_t unit);
@@ -107,7 +114,8 @@ struct LocateJob {
   std::int64_t base;        // of the band, as a flat position
   std::uint32_t positions;  // of the band
   std::uint32_t step;       // elements from one position to the next
-  std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it
+  std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it,
+                            // or kNowhere where the plan works in place
 };
 inline constexpr std::uint32_t kNowhere = 0xffffffffU;
 inline constexpr std::int64_t kSpare = 16;

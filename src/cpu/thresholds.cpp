@@ -10,7 +10,7 @@ std::int64_t stream_bytes() {
 #ifdef _SC_LEVEL3_CACHE_SIZE
     cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    return cache > 0 ? std::int64_t{cache} / 4 : std::int64_t{8} << 20;
+    return cache > 0 ? std::int64_t{cache} : std::int64_t{32} << 20;
   }();
   return bytes;
 }

@@ -35,6 +35,10 @@ inline constexpr std::int64_t kWideColumn = 64;
 /// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables: 9 rows are 40 KiB.
 inline constexpr std::int64_t kMostPlaneOutputs = 1024;
 inline constexpr std::int64_t kMostPlaneRows = 9;
+/// The most elements of planes that are located together: 16 KiB of f32.
+inline constexpr std::int64_t kGroupElements = 4096;
+/// Windows of so few taps are compared with vectors of indices, tap by tap: a scalar scatter takes some 8 instructions per index.
+inline constexpr std::int64_t kComparedTaps = 27;
 /// Units of a scatter that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 
@@ -47,7 +51,7 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 /// How far ahead of their use a scatter's indices and gradients are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;
 
-/// Results of at least this many bytes are written around the caches: a quarter of what the last one holds.
+/// Calls that move at least this many bytes write their results around the caches: as many as the last one holds.
 std::int64_t stream_bytes();
 
 }  // namespace cenote::simd

@@ -100,6 +100,10 @@ class Chooser {
                      std::int64_t phase = 0) {
     const std::int64_t height = larger(large ? p.axis[1].input : p.axis[1].output, 1);
     rows = larger(smaller(rows, height), 1);
+    // Few threads: one row each.
+    std::int64_t elements = p.batch * p.channels;
+    for (const Axis& axis : p.axis) elements *= large ? axis.input : axis.output;
+    if (elements < 132 * 512 * function.lanes * function.columns) rows = 1;
     function.rows = static_cast<int>(rows);
     Problem shifted = p;
     shifted.axis[2].input += phase;
@@ -114,8 +118,8 @@ class Chooser {
 
   /// Rows of a strip where what two strips share costs more than what lies far apart: all that leaves enough threads.
   static std::int64_t tall_strip(const Problem& p, const Function& function) {
-    // Eight threads for each that a large GPU runs at a time: the last ones to finish are few then.
-    constexpr std::int64_t kWantedThreads = 132 * 1024 * 8;
+    // Four threads for each that a large GPU runs at a time: the last ones to finish are few then.
+    constexpr std::int64_t kWantedThreads = 132 * 1024 * 4;
     const std::int64_t rows = larger(p.axis[1].input, 1);
     const std::int64_t per_row = larger(
         p.batch * (p.channels / function.lanes) * p.axis[0].input * ceil_div(p.axis[2].input, function.columns), 1);
@@ -128,30 +132,22 @@ class Chooser {
   }
 
   void forward(Launches& result) {
-    if (forward_lines(result) || forward_down(result) || forward_rows(result) || forward_tiles(result)) return;
+    if (forward_lines(result) || forward_down(result) || forward_rows(result)) return;
+    if (forward_bands(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
     const bool vector =
         channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
         (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
-    if (!wide_ && is_small_square(p_) && !p_.absolute) {
-      const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
-      const Function scalar = kernels_.fold_strips(false, fold(), indices, kernel, stride);
-      if (scalar.entry != nullptr) {
-        result.scalar = make_launch(p_, scalar, false, false, channels_fastest, 1);
-        if (vector) {
-          result.vector = make_launch(p_, kernels_.fold_strips(true, fold(), indices, kernel, stride), false, false,
-                                      true, kernels_.lanes);
-        }
-        result.name = "strips of " + std::to_string(scalar.rows) + " outputs";
-        return;
-      }
-    }
     result.scalar =
         make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
     if (vector) {
       const Function function = kernels_.fold_windows(true, fold(), indices, false);
-      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
+      // Few windows: single channels make more threads.
+      const std::int64_t threads =
+          p_.batch * p_.channels / kernels_.lanes * p_.axis[0].output * p_.axis[1].output * p_.axis[2].output;
+      if (function.entry != nullptr && threads >= 132 * 1536)
+        result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
     }
     result.name = "one thread to a window";
   }
@@ -203,8 +199,14 @@ class Chooser {
     const Function single = function_for(Way::single, 0);
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    result.scalar = walk(p_, single, false, channels_fastest, dev_strip("CENOTE_FP", 8));
-    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    // Narrow rows that are not aligned leave little to a warp: tiles of whole rows then.
+    const bool narrow = !channels_fastest && w.output < 32;
+    Launches tiles;
+    if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
+    if (result.scalar.entry == nullptr)
+      result.scalar = walk(p_, single, false, channels_fastest, dev_strip("CENOTE_FP", 8));
+    if (result.name.empty())
+      result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
       const Function vector = function_for(Way::channels, 0);
       if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
@@ -245,7 +247,10 @@ class Chooser {
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
     const std::int64_t phase = w.pad_begin % w.stride;
-    result.scalar = walk(p_, single, true, channels_fastest, dev_strip("CENOTE_GS", tall_strip(p_, single)), phase);
+    if (!channels_fastest && w.input < 32 &&
+        gather_tiles(result, share == Share::index ? Gather::selected : Gather::average))
+      return true;
+    result.scalar = walk(p_, single, true, channels_fastest, channels_fastest ? tall_strip(p_, single) : 16, phase);
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     const Function vector = kernels_.gather_down(Way::channels, share, index, kernel, stride);
     if (channels_fastest &&
@@ -323,7 +328,9 @@ class Chooser {
     const Function runs = kernels_.spread_runs(share, static_cast<int>(p_.axis[2].input % 64));
     if (runs.entry == nullptr || !has_aligned_rows(p_.grad_input, runs.columns)) return;
     // A strip of whole windows, of some rows at least.
-    result.vector = walk(p_, runs, true, false, dev_strip("CENOTE_RS", h.stride * ceil_div(4, h.stride)));
+    result.vector =
+        walk(p_, runs, true, false,
+             dev_strip("CENOTE_RS", h.stride <= 8 ? h.stride * ceil_div(4, h.stride) : ceil_div(h.stride, 2)));
     result.name = "aligned runs spread; else " + result.name;
   }
 
@@ -362,12 +369,7 @@ class Chooser {
     if (forward_tiles(other)) {
       result.scalar = other.scalar;
     } else {
-      const bool tall = square && kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel),
-                                                       static_cast<int>(h.stride))
-                                          .entry != nullptr;
-      const Function direct = tall ? kernels_.fold_strips(false, fold(), p_.with_indices, static_cast<int>(h.kernel),
-                                                          static_cast<int>(h.stride))
-                                   : kernels_.fold_windows(false, fold(), p_.with_indices, false);
+      const Function direct = kernels_.fold_windows(false, fold(), p_.with_indices, false);
       result.scalar = make_launch(p_, direct, false, false, false, 1);
     }
     result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
@@ -413,6 +415,30 @@ class Chooser {
     return true;
   }
 
+  /// Windows of several rows, planar tensors; a band of rows is read by whole rows, whatever the windows across.
+  bool forward_bands(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1 || h.kernel < 3 ||
+        p_.input.w != 1 || p_.reduction == Reduction::power || p_.channels * p_.batch * h.output > INT32_MAX / 2) {
+      return false;
+    }
+    for (const Axis* axis : {&h, &w}) {
+      if (axis->rule == WindowRule::fractional || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
+    }
+    if (h.rule == WindowRule::sliding && h.kernel >= 2 * h.stride) return false;
+    const Function single = kernels_.fold_bands(fold(), p_.with_indices, 1);
+    if (single.entry == nullptr) return false;
+    result.scalar = make_launch(p_, single, false, false, false, 1);
+    result.name = "bands of rows, then along them in shared memory";
+    if (!cut_bands(result.scalar, p_, single)) return false;
+    const Function several = kernels_.fold_bands(fold(), p_.with_indices, static_cast<int>(w.input % 64));
+    if (several.columns > 1 && has_aligned_rows(p_.input, several.columns)) {
+      result.vector = make_launch(p_, several, false, false, false, 1);
+      if (!cut_bands(result.vector, p_, several)) result.vector = Launch{};
+    }
+    return true;
+  }
+
   /// Dense planar tensors, through shared memory.
   bool forward_tiles(Launches& result) {
     if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
@@ -426,7 +452,6 @@ class Chooser {
         result.scalar = make_launch(p_, function, false, false, false, 1);
         result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
         if (tile_forward(result.scalar, p_, function, 1)) return true;
-        if (kernels_.fold_strips(false, fold(), p_.with_indices, kernel, stride).entry != nullptr) return false;
       }
     }
     const Problem p = upright(p_);
@@ -709,7 +734,7 @@ class CudaKernel final : public Kernel {
     for (const Launch* launch : {&launches_.vector, &launches_.scalar, &launches_.then}) {
       cudaFuncAttributes attributes;
       if (error == cudaSuccess && launch->entry != nullptr) error = cudaFuncGetAttributes(&attributes, launch->entry);
-      if (error == cudaSuccess && launch->shared_bytes > (48 << 10)) {
+      if (error == cudaSuccess && launch->shared_bytes > (40 << 10)) {
         // The same for all plans, which share the function.
         error = cudaFuncSetAttribute(launch->entry, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostRegionBytes);
       }

@@ -27,6 +27,15 @@ __device__ inline void improve(Vector<T, kLanes>& best, std::int32_t (&codes)[kL
         if ((mask >> 16) != 0) codes[i + 1] = next_codes[i + 1];
       }
     }
+  } else if constexpr (kFold == Fold::max && sizeof(T) == 1 && kLanes % 4 == 0 && !kIndices) {
+#pragma unroll
+    for (int i = 0; i < kLanes; i += 4) {
+      unsigned old, value;
+      memcpy(&old, &best.lane[i], 4);
+      memcpy(&value, &next.lane[i], 4);
+      old = larger_bytes<T>(old, value);
+      memcpy(&best.lane[i], &old, 4);
+    }
   } else {
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) {
@@ -44,8 +53,8 @@ struct FoldedRow {
   Vector<T, kLanes> best;
   std::int32_t column[kLanes];
 };
-template <class T, int kLanes>
-struct FoldedRow<T, kLanes, Fold::sum> {
+template <class T, int kLanes, Fold kFold>
+requires(!is_extreme<kFold>) struct FoldedRow<T, kLanes, kFold> {
   Accumulator<T> sum[kLanes];
 };
 
@@ -72,32 +81,41 @@ struct RowReader {
     }
   }
 
-  /// Tap t of every lane's window.
-  __device__ void load_taps(const T* row, Vector<T, kLanes> (&taps)[kKernel]) const {
+  /// Tap t of every lane's window. Outside, sums have zeros.
+  __device__ void load_taps(const T* row, bool row_inside, Vector<T, kLanes> (&taps)[kKernel]) const {
     if constexpr (kAs == Lanes::channels) {
 #pragma unroll
-      for (int t = 0; t < kKernel; ++t) taps[t] = load_constant<kLanes>(row + column[t] * step);
+      for (int t = 0; t < kKernel; ++t) {
+        taps[t] = Vector<T, kLanes>{};
+        if (is_extreme<kFold> || (row_inside && inside[t])) taps[t] = load_constant<kLanes>(row + column[t] * step);
+      }
     } else {
       constexpr int kOwn = kLanes * kStride;
       constexpr int kRight = kKernel - kStride - kPadding > 0 ? kKernel - kStride - kPadding : 0;
       constexpr int kStep = sizeof(T) * kOwn <= 16 ? kOwn : 16 / static_cast<int>(sizeof(T));
-      T span[kPadding + kOwn + kRight];
+      T span[kPadding + kOwn + kRight] = {};
       const T* own = row + left + kPadding;
+      if (is_extreme<kFold> || row_inside) {
 #pragma unroll
-      for (int i = 0; i < kOwn; i += kStep) {
-        const auto piece = load_constant<kStep>(own + i);
+        for (int i = 0; i < kOwn; i += kStep) {
+          const auto piece = load_constant<kStep>(own + i);
 #pragma unroll
-        for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
-      }
-      if constexpr (kPadding > 0) {
-        span[0] = left >= 0           ? load_constant<1>(own - 1).lane[0]
-                  : is_extreme<kFold> ? span[kPadding]
-                                      : identity<kFold, T>();
-      }
-      if constexpr (kRight > 0) {
-        span[kPadding + kOwn] = left + kPadding + kOwn < width ? load_constant<1>(own + kOwn).lane[0]
-                                : is_extreme<kFold>            ? span[kPadding + kOwn - 1]
-                                                               : identity<kFold, T>();
+          for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
+        }
+        if constexpr (kPadding > 0) {
+          if (left >= 0) {
+            span[0] = load_constant<1>(own - 1).lane[0];
+          } else if (is_extreme<kFold>) {
+            span[0] = span[kPadding];
+          }
+        }
+        if constexpr (kRight > 0) {
+          if (left + kPadding + kOwn < width) {
+            span[kPadding + kOwn] = load_constant<1>(own + kOwn).lane[0];
+          } else if (is_extreme<kFold>) {
+            span[kPadding + kOwn] = span[kPadding + kOwn - 1];
+          }
+        }
       }
 #pragma unroll
       for (int t = 0; t < kKernel; ++t) {
@@ -114,9 +132,7 @@ struct RowReader {
     }
   }
 
-  __device__ FoldedRow<T, kLanes, kFold> read(const T* row, bool row_inside) const {
-    Vector<T, kLanes> taps[kKernel];
-    load_taps(row, taps);
+  __device__ FoldedRow<T, kLanes, kFold> fold(const Vector<T, kLanes> (&taps)[kKernel]) const {
     FoldedRow<T, kLanes, kFold> result;
     if constexpr (is_extreme<kFold>) {
       result.best = taps[0];
@@ -132,13 +148,9 @@ struct RowReader {
     } else {
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
-        Accumulator<T> sum{0};
+        result.sum[i] = Accumulator<T>{0};  // no sum is -0
 #pragma unroll
-        for (int t = 0; t < kKernel; ++t) {
-          const bool counts = row_inside && (kAs == Lanes::columns || inside[t]);
-          sum += counts ? widen(taps[t].lane[i]) : Accumulator<T>{0};
-        }
-        result.sum[i] = sum;
+        for (int t = 0; t < kKernel; ++t) result.sum[i] += term<kFold>(taps[t].lane[i], 2.0);
       }
     }
     return result;
@@ -167,25 +179,47 @@ __global__ void __launch_bounds__(kBlock)
   Int source_z = depth.start + depth.low * p.axis[0].dilation;
 
   auto row_near = [&](Int y) { return least(most(y, 0), height - 1); };
-  auto read = [&](Int y) {
+  auto load_row = [&](Int y, Vector<T, kLanes>(&taps)[kKernel]) {
     const Int near = row_near(y);
-    return reader.read(input + source_z * p.input.d + near * p.input.h, y == near);
+    reader.load_taps(input + source_z * p.input.d + near * p.input.h, y == near, taps);
   };
+  const Int end = least(place.y + p.strip, p.axis[1].output);
   Line line[kKernel];
+  // The rows that the next output sees first are under way while this one is folded, where they are few enough for the registers.
+  constexpr bool kAhead = !kDeep && (kStride == 1 || kLanes == 1);
+  Vector<T, kLanes> next[kKernel - kKept][kKernel];
+  if constexpr (!kDeep) {
+    Vector<T, kLanes> first[kKept > 0 ? kKept : 1][kKernel];
 #pragma unroll
-  for (int r = 0; r < kKept; ++r) line[r] = read(top + r);
+    for (int r = 0; r < kKept; ++r) load_row(top + r, first[r]);
+    if constexpr (kAhead) {
+#pragma unroll
+      for (int r = kKept; r < kKernel; ++r) load_row(top + r, next[r - kKept]);
+    }
+#pragma unroll
+    for (int r = 0; r < kKept; ++r) line[r] = reader.fold(first[r]);
+  }
 
   T* output =
       static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
   std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
-  const Int end = least(place.y + p.strip, p.axis[1].output);
   for (Int y = place.y; y < end; ++y) {
     Line fold;
     Int codes[kLanes];
     for (Int tz = depth.low; tz < (kDeep ? depth.high : depth.low + 1); ++tz) {
       if constexpr (kDeep) source_z = depth.start + tz * p.axis[0].dilation;
+      if constexpr (!kAhead) {
 #pragma unroll
-      for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
+        for (int r = kKept; r < kKernel; ++r) load_row(top + r, next[r - kKept]);
+      }
+#pragma unroll
+      for (int r = kKept; r < kKernel; ++r) line[r] = reader.fold(next[r - kKept]);
+      if constexpr (kAhead) {
+        if (y + 1 < end) {
+#pragma unroll
+          for (int r = kKept; r < kKernel; ++r) load_row(top + kStride + r, next[r - kKept]);
+        }
+      }
 #pragma unroll
       for (int r = 0; r < kKernel; ++r) {
         const bool first = r == 0 && (!kDeep || tz == depth.low);
@@ -221,11 +255,11 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
         std::int64_t counted = 1;
-        if (!p.uniform_divisor) {
+        if (kFold != Fold::sum || !p.uniform_divisor) {
           const Int x = place.x + (kAs == Lanes::columns ? i : 0);
-          counted = divisor_of(p, depth, taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+          counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], y), taps_of(p.axis[2], x));
         }
-        result.lane[i] = narrow<T>(average_of<T>(p, fold.sum[i], counted));
+        result.lane[i] = finish<kFold, T>(p, fold.sum[i], counted);
       }
     }
     if (kAs == Lanes::channels || p.paired_columns) {

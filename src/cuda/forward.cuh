@@ -1,6 +1,5 @@
-// Forward pools. One thread folds one window (windows) or the windows of several outputs below each other (strips), for kLanes
-// neighbouring channels at once. Neighbouring threads work on neighbouring memory; what overlapping windows share comes from the
-// L1 cache.
+// Forward pools of any windows: one thread folds one window, for kLanes neighbouring channels at once. Neighbouring threads work on
+// neighbouring memory; what overlapping windows share comes from the L1 cache.
 #pragma once
 
 #include "cuda/geometry.cuh"
@@ -50,11 +49,21 @@ __device__ inline float quotient(float sum, float divisor, float reciprocal) {
 }
 __device__ inline double quotient(double sum, double divisor, double) { return sum / divisor; }
 
+/// The same for sums of f16, which are all far enough from both but for infinities and NaN, where the guess is right.
+__device__ inline float quotient_of_halves(float sum, float divisor, float reciprocal) {
+  const float guess = sum * reciprocal;
+  const float better = __fmaf_rn(__fmaf_rn(-guess, divisor, sum), reciprocal, guess);
+  return fabsf(guess) < 1e30F ? better : guess;
+}
+
 /// The sum itself where there is nothing to divide by.
 template <class T, class Int>
 __device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
   if constexpr (Number<T>::floating) {
     if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
+    if constexpr (Number<T>::dtype == DType::f16) {
+      if (p.ordinary_divisor) return quotient_of_halves(sum, p.divisor_f32, p.reciprocal_f32);
+    }
     if (p.uniform_divisor)
       return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
   }
@@ -196,107 +205,6 @@ __global__ void __launch_bounds__(kBlock)
   if constexpr (kIndices) {
     const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
     store_codes(at.indices, p.index_dtype, index, codes);
-  }
-}
-
-/// kRows outputs below each other. Each input row is folded across its kWidth taps once and then into every output that sees
-/// it, top to bottom: the order of a row-major scan. Height and width have no dilation; the stride along the width is free.
-template <class T, int kLanes, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStride, int kRows>
-__global__ void __launch_bounds__(kBlock)
-    fold_strips(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
-  using Int = std::int32_t;
-  constexpr int kInputRows = (kRows - 1) * kStride + kHeight;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
-  if (thread >= p.grid.threads) return;
-  Place<Int> place = p.grid.place(thread);
-  place.y *= kRows;
-  const Taps<Int> depth = taps_of(p.axis[0], place.z);
-  const Int top = place.y * kStride - p.axis[1].pad_begin, left = place.x * p.axis[2].stride - p.axis[2].pad_begin;
-  const Int height = p.axis[1].input, width = p.axis[2].input;
-  const Coding<Int> coding = [&]() -> Coding<Int> {
-    if (p.index_kind == IndexKind::window) return {0, kHeight * kWidth, kWidth, 1};
-    return {depth.start * (height * width) + top * width + left, p.axis[0].dilation * (height * width), width, 1};
-  }();
-  // From one output of the strip to the next: the flat position moves on, the tap does not.
-  const Int next = p.index_kind == IndexKind::window ? 0 : kStride * width;
-  bool inside[kWidth];
-#pragma unroll
-  for (int tx = 0; tx < kWidth; ++tx) inside[tx] = static_cast<unsigned>(left + tx) < static_cast<unsigned>(width);
-
-  Folded<T, kFold> fold[kRows][kLanes];
-  Int codes[kRows][kLanes];
-#pragma unroll
-  for (int j = 0; j < kRows; ++j) {
-    const Int start = top + j * kStride;
-    const Int first =
-        coding.base + j * next + depth.low * coding.d + (start < 0 ? -start : 0) * coding.h + (left < 0 ? -left : 0);
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i) {
-      fold[j][i] = empty_fold<kFold, T>();
-      codes[j][i] = first;
-    }
-  }
-  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
-  for (Int tz = depth.low; tz < depth.high; ++tz) {
-    const T* corner = input + p.input.at(depth.start + tz * p.axis[0].dilation, top, left);
-#pragma unroll
-    for (int r = 0; r < kInputRows; ++r) {
-      const bool row_inside = static_cast<unsigned>(top + r) < static_cast<unsigned>(height);
-      Vector<T, kLanes> value[kWidth];
-#pragma unroll
-      for (int tx = 0; tx < kWidth; ++tx) {
-        if (row_inside && inside[tx]) {
-          value[tx] = load<kLanes>(corner + r * p.input.h + tx * p.input.w);
-        } else {
-#pragma unroll
-          for (int i = 0; i < kLanes; ++i) value[tx].lane[i] = identity<kFold, T>();
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kLanes; ++i) {
-        if constexpr (is_extreme<kFold>) {
-          T best = value[0].lane[i];
-          Int winner = 0;
-#pragma unroll
-          for (int tx = 1; tx < kWidth; ++tx) {
-            if (beats<kFold>(value[tx].lane[i], best)) {
-              best = value[tx].lane[i];
-              winner = tx;
-            }
-          }
-#pragma unroll
-          for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kHeight && beats<kFold>(best, fold[j][i])) {
-              fold[j][i] = best;
-              if constexpr (kIndices) {
-                codes[j][i] = coding.base + j * next + tz * coding.d + (r - j * kStride) * coding.h + winner;
-              }
-            }
-          }
-        } else {
-          Accumulator<T> sum = term<kFold>(value[0].lane[i], p.norm_type);
-#pragma unroll
-          for (int tx = 1; tx < kWidth; ++tx) sum += term<kFold>(value[tx].lane[i], p.norm_type);
-#pragma unroll
-          for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kHeight) fold[j][i] += sum;
-          }
-        }
-      }
-    }
-  }
-  const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
-  const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
-  const Taps<Int> across = taps_of(p.axis[2], place.x);
-#pragma unroll
-  for (int j = 0; j < kRows; ++j) {
-    if (place.y + j >= p.axis[1].output) break;
-    const std::int64_t counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], place.y + j), across);
-    Vector<T, kLanes> result;
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[j][i], counted);
-    store(static_cast<T*>(at.output) + output + j * p.output.h, result);
-    if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index + j * p.indices.h, codes[j]);
   }
 }
 

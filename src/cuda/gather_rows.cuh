@@ -102,10 +102,23 @@ __global__ void __launch_bounds__(kBlock)
               right =
                   right && (kShare == Share::last ? codes[kLeft + i] != -1 : true) && is_tap(p, taps, codes[kLeft + i]);
             } else {
-              Int position;
-              right = right && ((kShare != Share::last && codes[kLeft + i] == -1) ||
-                                is_flat_tap<Int>(p, taps_z, oy * kStride - kPadding, ox * kStride - kPadding,
-                                                 codes[kLeft + i], position));
+              const Int top = oy * kStride - kPadding, left = ox * kStride - kPadding, code = codes[kLeft + i];
+              bool found = false;
+              if (p.axis[0].kernel == 1) {  // in this slice: without a division
+                const Int relative = code - (place.z * height + top) * width - left;
+                const Int low = most(-left, 0), count = least(kKernel, width - left) - low;
+#pragma unroll
+                for (int row = 0; row < kKernel; ++row) {
+                  found =
+                      found || (static_cast<unsigned>(relative - row * width - low) < static_cast<unsigned>(count) &&
+                                static_cast<unsigned>(top + row) < static_cast<unsigned>(height));
+                }
+                found = found && code >= 0;
+              } else {
+                Int position;
+                found = is_flat_tap<Int>(p, taps_z, top, left, code, position);
+              }
+              right = right && (found || (kShare != Share::last && code == -1));
             }
           }
         }

@@ -202,11 +202,18 @@ struct Regions {
   std::int32_t runs_x, runs_y;               // runs of neighbouring results along a line
   bool runs_of_one;                          // along the height
   Divisor<std::int32_t> tiles_y, tiles_x, channels, channel_groups;
-  Divisor<std::int32_t> by_regions, by_source_rows, by_lines, by_columns, by_across;
-  std::int32_t row_step, folded_row_step, column_step;
+  Divisor<std::int32_t> by_source_rows, by_source_columns, by_lines, by_columns, by_across;
+  std::int32_t row_step, folded_row_step;
   std::int32_t folded_at, codes_at;  // bytes before what is folded along the width, and before its codes
   std::int32_t total_regions;        // planar
   bool channels_fastest;             // a block's regions are neighbouring channels of one place
+};
+
+/// Bands of rows, a group of threads to each.
+struct Bands {
+  std::int32_t in_block, total;
+  Divisor<std::int32_t> lanes, channels;
+  std::int32_t rows_at;  // bytes before the second array in shared memory
 };
 
 /// Parts of planes, a thread to each.
@@ -233,6 +240,7 @@ struct Params {
   bool average, count_include_pad, absolute;
   bool uniform_divisor;   // every window has the same one:
   bool exact_reciprocal;  // a power of two, so that multiplying by its reciprocal rounds nothing
+  bool ordinary_divisor;  // the same one for every window, and neither tiny nor huge
   float divisor_f32, reciprocal_f32;
   double divisor_f64, reciprocal_f64;
   bool exact_scale;     // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
@@ -245,6 +253,7 @@ struct Params {
   Divisor<Int> small_plane;  // elements of the small side of a plane
   Tiling<Int> tiling;
   Regions regions;
+  Bands bands;
   Parts parts;
 };
 

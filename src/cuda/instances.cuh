@@ -43,46 +43,6 @@ struct Instances {
     }
   }
 
-  template <Fold kFold, bool kIndices, int kLanesUsed>
-  static Function strips_of(int kernel, int stride) {
-    constexpr int kTall = kLanesUsed == 8 ? 2 : 4;
-    if (kernel == 2 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 2, 2, 2, 2>, 2);
-    if (kernel == 3 && stride == 2) return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 2, 2>, 2);
-    if (kernel == 3 && stride == 1)
-      return function(&fold_strips<T, kLanesUsed, kFold, kIndices, 3, 3, 1, kTall>, kTall);
-    return {};
-  }
-  template <Fold kFold, bool kIndices>
-  static Function strips_of(bool vector, int kernel, int stride) {
-    if constexpr (is_extreme<kFold> && sizeof(T) == 2) {  // fold_pairs is there for vectors
-      return strips_of<kFold, kIndices, 1>(kernel, stride);
-    } else {
-      return vector ? strips_of<kFold, kIndices, kLanes>(kernel, stride)
-                    : strips_of<kFold, kIndices, 1>(kernel, stride);
-    }
-  }
-  template <bool kIndices>
-  static Function pairs_of(int kernel, int stride) {
-    if (kernel == 2 && stride == 2) return function(&fold_pairs<T, kIndices, 2, 2, 2>, 2);
-    if (kernel == 3 && stride == 2) return function(&fold_pairs<T, kIndices, 3, 2, 2>, 2);
-    if (kernel == 3 && stride == 1) return function(&fold_pairs<T, kIndices, 3, 1, 2>, 2);
-    return {};
-  }
-  static Function strips(bool vector, Fold fold, bool indices, int kernel, int stride) {
-    if constexpr (kTuned && sizeof(T) == 2) {
-      if (vector && fold == Fold::max)
-        return indices ? pairs_of<true>(kernel, stride) : pairs_of<false>(kernel, stride);
-    }
-    if constexpr (kTuned) {
-      if (fold == Fold::max) {
-        return indices ? strips_of<Fold::max, true>(vector, kernel, stride)
-                       : strips_of<Fold::max, false>(vector, kernel, stride);
-      }
-      if (fold == Fold::sum) return strips_of<Fold::sum, false>(vector, kernel, stride);
-    }
-    return {};
-  }
-
   /// Eight-byte indices of eight channels would be stored in pieces too far apart: four at a time then.
   template <bool kIndices>
   static constexpr int kIndexedLanes = kIndices&& kLanes > 4 ? 4 : kLanes;
@@ -95,8 +55,9 @@ struct Instances {
     if (way == Way::channels)
       return function(&gpu::fold_down<T, kUsed, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
                       kUsed);
-    return function(&gpu::fold_down<T, kLanes, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>, 1,
-                    kLanes);
+    constexpr int kAcross = sizeof(T) == 1 ? 8 : 4;
+    return function(&gpu::fold_down<T, kAcross, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>, 1,
+                    kAcross);
   }
   template <Fold kFold, bool kIndices, bool kDeep>
   static Function down_of(Way way, int kernel, int stride, int padding) {
@@ -108,6 +69,9 @@ struct Instances {
     return {};
   }
   static Function down(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep) {
+    if constexpr (kBytes) {
+      if (fold == Fold::max && !indices && !deep) return down_of<Fold::max, false, false>(way, kernel, stride, padding);
+    }
     if constexpr (kTuned) {
       if (fold == Fold::max && indices) {
         return deep ? down_of<Fold::max, true, true>(way, kernel, stride, padding)
@@ -121,6 +85,8 @@ struct Instances {
         return deep ? down_of<Fold::sum, false, true>(way, kernel, stride, padding)
                     : down_of<Fold::sum, false, false>(way, kernel, stride, padding);
       }
+      if (fold == Fold::square && kernel == 2 && stride == 2 && !deep && (padding == 0 || way != Way::columns))
+        return down_by<Fold::square, false, 2, 2, 0, false>(way);
     }
     return {};
   }
@@ -132,7 +98,7 @@ struct Instances {
     if (kernel == 3 && stride == 2)
       return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 3, 2>, 1, 2, kLanesUsed);
     if (kernel == 3 && stride == 1)
-      return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 3, 1>, 1, 2, kLanesUsed);
+      return function(&gpu::gather_down<T, kLanesUsed, 1, kShare, Stored, kTaps, 3, 1>, 1, 1, kLanesUsed);
     return {};
   }
   static Function down_gathers(Way way, Share share, DType index, int kernel, int stride) {
@@ -207,10 +173,10 @@ struct Instances {
       if (kernel == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 2, 2, 0, 1, 4>, 1, 4);
       if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
     }
-    if (height != kernel) return {};
-    if (kernel == 2 && stride == 2 && padding == 0)
-      return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 2, 0, 2, 4>, 2, 4);
-    if constexpr (kFold != Fold::square) {
+    if constexpr (kBytes && kIndices) {
+      if (height != kernel) return {};
+      if (kernel == 2 && stride == 2 && padding == 0)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 2, 0, 2, 4>, 2, 4);
       if (kernel == 3 && stride == 2 && padding == 1)
         return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 2, 1, 2, 4>, 2, 4);
       if (kernel == 3 && stride == 2 && padding == 0)
@@ -265,6 +231,20 @@ struct Instances {
     if constexpr (kTuned) {
       if (fold == Fold::max) return indices ? staged_of<Fold::max, true>(group) : staged_of<Fold::max, false>(group);
       if (fold == Fold::sum) return staged_of<Fold::sum, false>(group);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function bands_of(int columns) {
+    if (columns % kLanes == 0) return function(&gpu::fold_bands<T, kFold, kIndices, kLanes>, 1, kLanes);
+    if (columns % 2 == 0) return function(&gpu::fold_bands<T, kFold, kIndices, 2>, 1, 2);
+    return function(&gpu::fold_bands<T, kFold, kIndices, 1>);
+  }
+  static Function bands(Fold fold, bool indices, int columns) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? bands_of<Fold::max, true>(columns) : bands_of<Fold::max, false>(columns);
+      if (fold == Fold::sum) return bands_of<Fold::sum, false>(columns);
     }
     return {};
   }
@@ -425,11 +405,11 @@ struct Instances {
   static constexpr Kernels table{
       .lanes = kLanes,
       .fold_windows = windows,
-      .fold_strips = strips,
       .fold_down = down,
       .fold_rows = rows,
       .fold_tiles = tiles,
       .fold_staged = staged,
+      .fold_bands = bands,
       .fold_lines = lines,
       .gather_windows = gather,
       .gather_cells = cells,

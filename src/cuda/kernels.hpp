@@ -2,6 +2,7 @@
 // knows when to use which.
 #pragma once
 
+#include "cuda/bands.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
@@ -29,9 +30,7 @@ struct Kernels {
   int lanes;  // channels in 16 bytes
   /// Any windows. `wide`: 64-bit positions, single channels only.
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
-  /// Square windows of `kernel` taps, no dilation.
-  Function (*fold_strips)(bool vector, Fold fold, bool indices, int kernel, int stride);
-  /// The same by threads that walk down.
+  /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
@@ -39,6 +38,8 @@ struct Kernels {
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
+  /// Windows of several rows, planar tensors with rows of so many columns.
+  Function (*fold_bands)(Fold fold, bool indices, int columns);
   /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.
   Function (*fold_lines)(bool vector, Fold fold, bool indices, int run);
   Function (*gather_windows)(bool vector, Share share, bool wide);

@@ -90,6 +90,7 @@ Params<Int> make_params(const Problem& p, bool large, bool channels_fastest, int
   }
   int exponent = 0;
   result.exact_reciprocal = uniform && std::fabs(std::frexp(divisor, &exponent)) == 0.5;
+  result.ordinary_divisor = uniform && std::fabs(divisor) >= 1 && std::fabs(divisor) < 1e9;
   result.divisor_f64 = divisor;
   result.reciprocal_f64 = 1 / divisor;
   result.divisor_f32 = static_cast<float>(divisor);

@@ -146,15 +146,25 @@ __global__ void __launch_bounds__(kLineBlock)
       }
     }
   } else {
-    for (Int line = warp; line < r.regions * r.source_rows; line += kWarps) {
+    auto stage_line = [&](Int line, Int column, Int step) {
       Int q = line;
       const Int row = take_of(q, r.by_source_rows);
       const RegionPlace<T>& place = places[q];
-      if (place.row_begin + row >= place.row_end) continue;
+      if (place.row_begin + row >= place.row_end) return;
       const T* from = place.input + (place.row_begin + row) * p.input.h;
       Value* to = source + line * r.row_step;
 #pragma unroll 4
-      for (Int i = lane; i < r.source_columns; i += 32) stage_element(to + i, from, place.left + i);
+      for (Int i = column; i < r.source_columns; i += step) stage_element(to + i, from, place.left + i);
+    };
+    const Int lines = r.regions * r.source_rows;
+    if (r.source_columns <= 48) {  // a thread to an element, so that no lane is idle
+      for (Int i = thread; i < lines * r.source_columns; i += kLineBlock) {
+        Int line = i;
+        const Int column = take(line, r.by_source_columns);
+        stage_line(line, column, r.source_columns);
+      }
+    } else {
+      for (Int line = warp; line < lines; line += kWarps) stage_line(line, lane, 32);
     }
   }
   __pipeline_commit();

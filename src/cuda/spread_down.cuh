@@ -17,6 +17,37 @@ __device__ inline Int window_end(const DeviceAxis<Int>& axis, Int o) {
   return axis.rule == WindowRule::adaptive ? adaptive_last(axis, o) : o * axis.stride - axis.pad_begin + axis.kernel;
 }
 
+/// Whether an index names an element of the window of output (oz, oy, ox), or is -1. No dilation.
+__device__ inline bool names_element(const Params<std::int32_t>& p, std::int64_t code, std::int32_t oz, std::int32_t oy,
+                                     std::int32_t ox) {
+  using Int = std::int32_t;
+  if (code == -1) return true;
+  const auto low = static_cast<Int>(code);
+  if (code != low || low < 0) return false;
+  const Int start[3] = {window_start(p.axis[0], oz), window_start(p.axis[1], oy), window_start(p.axis[2], ox)};
+  const Int size[3] = {window_end(p.axis[0], oz) - start[0], window_end(p.axis[1], oy) - start[1],
+                       window_end(p.axis[2], ox) - start[2]};
+  Int tap[3];
+  Int rest = low;
+  if (p.index_kind == IndexKind::window) {
+    tap[2] = rest % size[2];
+    rest /= size[2];
+    tap[1] = rest % size[1];
+    tap[0] = rest / size[1];
+  } else {
+    tap[2] = take(rest, p.axis[2].by_input) - start[2];
+    tap[1] = take(rest, p.axis[1].by_input) - start[1];
+    tap[0] = rest - start[0];
+  }
+  bool inside = true;
+#pragma unroll
+  for (int a = 0; a < 3; ++a) {
+    inside = inside && static_cast<unsigned>(tap[a]) < static_cast<unsigned>(size[a]) &&
+             static_cast<unsigned>(start[a] + tap[a]) < static_cast<unsigned>(p.axis[a].input);
+  }
+  return inside;
+}
+
 /// Sliding windows without dilation, and adaptive ones.
 template <class T, int kLanes, Share kShare>
 __global__ void __launch_bounds__(kBlock)
@@ -42,7 +73,7 @@ __global__ void __launch_bounds__(kBlock)
   Reach<Int> down;
   Int changes = place.y;       // the next row that other outputs see
   Sum value[kLanes] = {};      // sums: of the outputs that see this row; one output alone: its gradient
-  std::int64_t codes[kLanes];  // and its index
+  Int codes[kLanes] = {};      // and its index; the low words decide, others are reported
   Int mine = 0, next_row = 0;  // by which code it names this row's element, and the next one's
   bool alone = false;
 
@@ -52,9 +83,8 @@ __global__ void __launch_bounds__(kBlock)
       load_codes(at.saved_indices, p.index_dtype, indices + p.indices.at(oz, oy, ox), sent_codes);
       // The first column of a window vouches for its index.
       if (place.x == most<Int>(window_start(p.axis[2], ox), 0)) {
-        const Taps<Int> taps[3] = {taps_of(p.axis[0], oz), taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
 #pragma unroll
-        for (int l = 0; l < kLanes; ++l) right = right && is_tap(p, taps, sent_codes[l]);
+        for (int l = 0; l < kLanes; ++l) right = right && names_element(p, sent_codes[l], oz, oy, ox);
       }
     }
   };
@@ -89,7 +119,7 @@ __global__ void __launch_bounds__(kBlock)
           for (int l = 0; l < kLanes; ++l) {
             const Sum share = widen(sent.lane[l]);
             value[l] += kShare == Share::index || p.uniform_divisor ? share : divide<T>(share, divisor);
-            if constexpr (kShare == Share::index) codes[l] = sent_codes[l];
+            if constexpr (kShare == Share::index) codes[l] = static_cast<Int>(sent_codes[l]);
           }
         }
       }
@@ -182,33 +212,29 @@ __global__ void __launch_bounds__(kBlock)
   for (Int y = place.y; y < end; ++y) {
     if (fresh) {
       const bool exists = seen && oy < h.output;
-      const Taps<Int> depth = kShare == Share::index || !p.uniform_divisor ? taps_of(d, oz) : Taps<Int>{0, 0, 1, 1, 1};
 #pragma unroll
       for (int i = 0; i < kRun; ++i) {
         value.lane[i] = narrow<T>(Sum{0});
         code[i] = -1;
         if (!exists || tx[i] >= w.kernel || ox[i] >= w.output) continue;
+        if (i > 0 && tx[i] > 0) {  // the output of the column before
+          value.lane[i] = value.lane[i - 1];
+          code[i] = code[i - 1] - 1;
+          continue;
+        }
         Sum sum = Sum{0} + widen(load_constant<1>(grad + oy * p.grad_output.h + ox[i] * p.grad_output.w).lane[0]);
         if constexpr (kShare == Share::index) {
           std::int64_t read[1];
           load_codes(at.saved_indices, p.index_dtype, indices + oy * p.indices.h + ox[i] * p.indices.w, read);
           code[i] = static_cast<Int>(read[0]) -
                     (taps ? (tz * h.kernel + ty) * w.kernel + tx[i] : (place.z * h.input + y) * w.input + place.x + i);
-          if (read[0] == -1) code[i] = INT32_MIN;
-          if (first_slice && (tx[i] == 0 || place.x + i == 0)) {  // the window's first column vouches for its index
-            if (taps) {
-              const Taps<Int> windows[3] = {depth, taps_of(h, oy), taps_of(w, ox[i])};
-              right = right && is_tap(p, windows, read[0]);
-            } else {
-              Int position;
-              right = right && (read[0] == -1 || is_flat_tap(p, depth, oy * h.stride - h.pad_begin,
-                                                             ox[i] * w.stride - w.pad_begin, read[0], position));
-            }
-          }
+          if (read[0] == -1) sum = Sum{0};
+          if (first_slice && (tx[i] == 0 || place.x + i == 0))  // the window's first column vouches for its index
+            right = right && names_element(p, read[0], oz, oy, ox[i]);
         } else if (p.uniform_divisor) {
           sum = average_of<T>(p, sum, 1);
         } else {
-          sum = divide<T>(sum, divisor_of(p, depth, taps_of(h, oy), taps_of(w, ox[i])));
+          sum = divide<T>(sum, divisor_of(p, taps_of(d, oz), taps_of(h, oy), taps_of(w, ox[i])));
         }
         value.lane[i] = narrow<T>(sum);
       }

@@ -123,7 +123,7 @@ __device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const P
 
 extern __shared__ __align__(16) char tile_memory[];
 
-/// fold_strips from shared memory. Square windows of kKernel taps, stride kStride along the height, any along the width.
+/// kRows outputs below each other to a thread, which folds each input row once. Square windows of kKernel taps, stride kStride along the height, any along the width.
 template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kRows>
 __global__ void __launch_bounds__(kBlock)
     fold_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {

@@ -261,14 +261,13 @@ bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
   regions.tiles_x = Divisor<std::int32_t>(ceil_div(w.output, s.columns));
   regions.channels = Divisor<std::int32_t>(p.channels);
   regions.channel_groups = Divisor<std::int32_t>(ceil_div(p.channels, count));
-  regions.by_regions = Divisor<std::int32_t>(count);
+  regions.by_source_columns = Divisor<std::int32_t>(s.source_columns);
   regions.by_source_rows = Divisor<std::int32_t>(s.source_rows);
   regions.by_lines = Divisor<std::int32_t>(lines);
   regions.by_columns = Divisor<std::int32_t>(s.columns);
   regions.by_across = Divisor<std::int32_t>(s.columns * count);
   regions.channels_fastest = channels_fastest;
   regions.total_regions = narrow(planes * tiles);
-  regions.column_step = channels_fastest ? narrow(count) : 1;
   regions.row_step = narrow(s.row_step);
   regions.folded_row_step = narrow(s.folded_step);
   const std::int64_t stored_lines = channels_fastest ? s.source_rows : lines;
@@ -280,20 +279,40 @@ bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
   return launch.tiles <= INT32_MAX;
 }
 
+bool cut_bands(Launch& launch, const Problem& p, const Function& function) {
+  const std::int64_t width = p.axis[2].input, lanes = width / function.columns,
+                     total = p.batch * p.channels * p.axis[1].output;
+  const bool extreme = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  const std::int64_t value = extreme ? static_cast<std::int64_t>(size_of(p.dtype)) : 4;
+  if (lanes > kBlock || total > INT32_MAX / 2) return false;
+  const std::int64_t in_block = kBlock / lanes;
+  Bands& bands = launch.narrow.bands;
+  bands.in_block = static_cast<std::int32_t>(in_block);
+  bands.total = static_cast<std::int32_t>(total);
+  bands.lanes = Divisor<std::int32_t>(lanes);
+  bands.channels = Divisor<std::int32_t>(p.channels);
+  bands.rows_at = static_cast<std::int32_t>(ceil_div(in_block * width * value, 16) * 16);
+  launch.shared_bytes = static_cast<std::size_t>(bands.rows_at + (extreme ? in_block * width * 4 : 0));
+  launch.tiles = ceil_div(total, in_block);
+  return true;
+}
+
 bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest) {
   const Axis &h = p.axis[1], &w = p.axis[2];
   // Threads that keep every multiprocessor of a large GPU busy, and the columns of a block that fit into its shared memory.
-  constexpr double kWantedThreads = 132 * 192;
+  constexpr double kWantedThreads = 132 * 768;
   const std::int64_t column_bytes = (p.dtype == DType::f64 ? 16 : 8) * kPartBlock;
   const std::int64_t planes = p.batch * p.channels;
   std::int64_t best_rows = 0, best_columns = 0;
   double best = 0;
-  for (std::int64_t rows : {16, 32, 64, 128, 256}) {
+  for (std::int64_t rows : {4, 5, 7, 10, 16, 32, 64, 128, 256}) {
     for (std::int64_t columns : {16, 32, 48, 64}) {
       const std::int64_t r = smaller(rows, h.input), c = smaller(columns, w.input);
       if (c * column_bytes > (40 << 10)) continue;
       const std::int64_t parts = ceil_div(h.input, r) * ceil_div(w.input, c);
-      const double walked = static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
+      // An output that points elsewhere costs a quarter of one that is added.
+      const double walked = 3.0 * static_cast<double>(h.input * w.input) +
+                            static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
                                                                              ((c + w.kernel - 2) / w.stride + 1));
       const double threads = static_cast<double>(parts) * static_cast<double>(planes);
       const double cost = walked * (threads < kWantedThreads ? kWantedThreads / threads : 1.0);

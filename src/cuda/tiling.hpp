@@ -17,6 +17,9 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
 
+/// Cuts outputs into bands for fold_bands. False: rows are too wide.
+bool cut_bands(Launch& launch, const Problem& p, const Function& function);
+
 /// What the regions of a block may take: three blocks on a multiprocessor.
 inline constexpr int kMostRegionBytes = 72 << 10;
 

@@ -179,6 +179,49 @@ const char* const kEveryKernel[] = {
     "unpool2d f16 nchw n1c2 h300w200 k2",
     "unpool1d i32 ncw n2c3 w100 k2",
     "unpool3d f32 ncdhw n2c3 d4h5w6 k2",
+    "max2d f32 nchw n3c5 h40w50 k3 s2 p1 ties",
+    "max2d f32 nchw n3c5 h41w99 k3 s2 ceil nan",
+    "max2d f16 nchw n3c5 h40w48 k3 s2 p1 zeros",
+    "max2d bf16 nchw n3c5 h40w48 k3 s1 p1 ties",
+    "max2d f32 nhwc n2c12 h45w37 k3 s1 p1 ties",
+    "max2d f16 nhwc n2c12 h45w37 k3 s2 p1 ties",
+    "max2d f32 nhwc n2c7 h45w37 k3 s2 nan",
+    "max2d f32 nhwc n2c8 h45w37 k2 p1 zeros",
+    "max2d f32 nhwc n2c8 h45w38 k3 s2 p0x1:1x0",
+    "max3d f32 ncdhw n2c3 d6h20w40 k1x3x3 s1x2x2 p0x1x1 ties",
+    "max3d f32 ndhwc n2c4 d7h15w17 k2x3x3 s2 p1 nan",
+    "max3d f32 ndhwc n2c4 d7h15w17 k2 idx:window",
+    "avg3d f32 ndhwc n2c4 d7h15w17 k2x3x3 s2 p1 nopad",
+    "avg2d f16 nhwc n2c16 h33w35 k3 s1 p1 extreme",
+    "avg2d f16 nhwc n2c16 h33w35 k3 s2 p1 inf",
+    "avg2d bf16 nchw n3c5 h35w35 k3 s1 p1 tiny",
+    "avg2d f32 nhwc n2c12 h20w21 k3 s2 p1 div7",
+    "avg2d f32 nchw n3c5 h30w36 k3 s2 p1 nopad",
+    "avg2d f16 nchw n3c5 h56w56 k2",
+    "avg2d f32 nchw n2c5 h60w60 k10",
+    "max2d f32 nchw n2c5 h60w60 k10 ties",
+    "max2d f16 nchw n2c5 h61w56 k8x7 s9x7 p3 nan",
+    "avg2d f32 nchw n2c5 h30w60 k5x4 s6x5 p2 nopad",
+    "aavg2d f32 nhwc n2c12 h14w17 out5x6",
+    "amax2d f32 nhwc n2c12 h14w17 out5x6 ties",
+    "amax2d f16 nhwc n2c12 h14w17 out1 nan",
+    "amax2d f32 nchw n3c7 h14w14 out5 zeros",
+    "amax2d f16 nchw n3c7 h23w30 out4x7 nan",
+    "aavg2d f16 nchw n3c7 h23w31 out4x7",
+    "aavg3d f32 ndhwc n2c8 d5h9w10 out2x3x4",
+    "amax2d f16 nchw n31c7 h3w3 out1 ties",
+    "lp2d f32 nchw n2c5 h30w33 k2x3 norm3",
+    "lp2d f16 nhwc n2c5 h30w32 k2 norm2",
+    "lp3d f32 ncdhw n2c3 d4h6w8 k2 norm2",
+    "max2d f32 nchw n3c70 h20w20 k5 s1 p2 ties",
+    "max2d f16 nchw n3c70 h20w20 k5 s1 p2 nan",
+    "max2d f64 nhwc n2c7 h20w24 k6x5 s1 p3x2 zeros",
+    "max2d f32 nhwc n1c3 h90w100 k31 s1 p15 nan",
+    "max2d f32 nchw n1c3 h60w100 k17x1 s1 p8x0 ties",
+    "max2d f32 nchw n1c3 h60w100 k1x23 s1 p0x11 ties",
+    "avg2d f32 nhwc n1c17 h60w40 k13 s1 p6 nopad",
+    "avg2d f16 nchw n1c3 h60w100 k25x9 s2x1 p12x4",
+    "sum1d f32 ncw n40c3 w900 k65 s1 p32",
     "max2d f32 nchw n2c5 h31w33 k3 s1 p1 d2",
     "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2",
 };
@@ -250,6 +293,39 @@ TEST(Gpu, UnpoolTakesTheLastOfManyAnywhere) {
       const Outcome<double> outcome = run_forward(problem, given, IndexKind::flat64, {"", nullptr, gpu});
       EXPECT_EQ(outcome.trouble, "") << line;
       EXPECT_EQ(outcome.result, expected) << line;
+    }
+  }
+}
+
+/// Indices that lie in their windows, but that no pool made: each output names some element of its window.
+TEST(Gpu, BackwardTakesAnyElementOfTheWindow) {
+  for (const char* line :
+       {"max2d f32 nchw n2c3 h20w20 k7 s1 p3", "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
+        "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4", "max2d f32 nhwc n2c8 h21w23 k3 s2 p1",
+        "max2d f16 nchw n2c3 h24w32 k3 s1 p1", "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4"}) {
+    const Problem problem = parse_problem(line);
+    const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+    const Given<double> given = draw_given<double>(problem, pool);
+    Integers flat;
+    Random random(11);
+    auto any_of = [&](const reference::Window& window, std::int64_t size) {
+      std::int64_t tap = -1;
+      while (tap < 0 || tap >= size) {
+        tap =
+            window.taps[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(window.taps.size()) - 1))];
+      }
+      return tap;
+    };
+    reference::for_each_box(pool, {}, [&](const reference::Box& box) {
+      const std::int64_t z = any_of(*box.depth, pool.input[0]), y = any_of(*box.height, pool.input[1]);
+      flat.push_back((z * pool.input[1] + y) * pool.input[2] + any_of(*box.width, pool.input[2]));
+    });
+    const Outcome<double> expected = run_backward(problem, given, IndexKind::flat64, flat, {});
+    ASSERT_EQ(expected.trouble, "") << line;
+    for (Gpu* gpu : {&aligned(), &misaligned()}) {
+      const Outcome<double> outcome = run_backward(problem, given, IndexKind::flat64, flat, {"", nullptr, gpu});
+      EXPECT_EQ(outcome.trouble, "") << line;
+      EXPECT_EQ(outcome.result, expected.result) << line;
     }
   }
 }
