@@ -286,6 +286,27 @@ bool CompareUnit(const ScatterPlan& plan, const ScatterPointers& pointers, const
   }
 }
 
+/// Adds gradients to their spots, `run` of them in a row for one plane: several planes in turns, since neighbouring windows often
+/// have one winner and a sum must wait for the one before it.
+template <class C>
+void AddSpots(const std::uint32_t* HWY_RESTRICT spots, const C* HWY_RESTRICT gradient, std::int64_t count,
+              std::int64_t run, C* HWY_RESTRICT sums) {
+  auto add = [&](std::int64_t i) HWY_ATTR {
+    if (spots[i] != kNowhere) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
+  };
+  std::int64_t first = 0;
+  for (; first + kPlanesInTurns * run <= count && run < count; first += kPlanesInTurns * run) {
+    static_assert(kPlanesInTurns == 4);
+    for (std::int64_t i = first; i < first + run; ++i) {
+      add(i);
+      add(i + run);
+      add(i + 2 * run);
+      add(i + 3 * run);
+    }
+  }
+  for (; first < count; ++first) add(first);
+}
+
 /// Units [begin, end) of the max family's backward. Every byte of grad_input is written once, sums are taken in the order of the
 /// outputs: the same whatever the bands and the threads.
 template <class T, class C>
@@ -316,13 +337,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           } else {
             LoadElements(gradients + offset(plan.problem.grad_output), values, count);
           }
-          if (plan.in_place) {
-            for (std::int64_t i = 0; i < count; ++i) {
-              if (spots[i] != kNowhere) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
-            }
-          } else {
-            for (std::int64_t i = 0; i < count; ++i) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
-          }
+          AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
         });
     rolling.Finish();
     valid = valid && fine;

@@ -42,8 +42,8 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
   };
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
       p.op == Op::max_unpool || p.index_kind == IndexKind::window || width.dilation != 1 ||
-      depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs || !follows(small) ||
-      !follows(p.indices))
+      depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs ||
+      outputs * depth.kernel * height.kernel > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
   for (std::int64_t z = 0; z < depth.kernel; ++z) {
     for (std::int64_t y = 0; y < height.kernel; ++y) {
@@ -58,8 +58,15 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
   };
   const bool together = plan.linear && plan.position == 1 && planes_follow(small, outputs) &&
                         planes_follow(p.indices, outputs) && planes_follow(p.grad_input, plane);
-  plan.group =
-      together ? std::clamp<std::int64_t>(smaller(kSegment / outputs, kGroupElements / plane), 1, plan.outer) : 1;
+  plan.group = 1;
+  if (together) {
+    const std::int64_t rows = depth.kernel * height.kernel;
+    const std::int64_t wanted = larger(kSegment / outputs, kPlanesInTurns);
+    const std::int64_t most = smaller(kGroupElements / plane, kMostPlaneEntries / (outputs * rows));
+    plan.group = std::clamp<std::int64_t>(smaller(wanted, most), 1, plan.outer);
+    if (plan.group > kPlanesInTurns) plan.group = plan.group / kPlanesInTurns * kPlanesInTurns;
+  }
+  plan.segment = outputs * plan.group;
   const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kSlack);
   plan.first.assign(pitch, 0);
   plan.taps.assign(pitch * plan.rows.size(), 0);
@@ -154,7 +161,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     plan.streams = described.bytes_moved >= stream_bytes();
     plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
     if (plan.in_place) plan.capacity = slices;
-    plan.compares = plan.chunk >= kLeastChunk && taps <= kComparedTaps;
+    plan.compares = plan.chunk >= kComparedChannels && taps <= kComparedTaps;
   }
 
   const std::int64_t columns = axis[2].output;
@@ -192,7 +199,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
       unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) + kSpare * lane);
   if (plan.in_place) plan.spots_at = 0;
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
-  const std::int64_t segment = larger(kSegment, plan.chunk) + kSlack;
+  const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);
   plan.bytes = plan.values_at + aligned(static_cast<std::size_t>(segment) * lane);
   return true;

@@ -32,13 +32,17 @@ inline constexpr std::int64_t kSegment = 512;
 inline constexpr std::int64_t kLeastChunk = 16;
 /// From this many channels on, the indices of a column are located on their own.
 inline constexpr std::int64_t kWideColumn = 64;
-/// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables: 9 rows are 40 KiB.
+/// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables, of so many entries at most.
 inline constexpr std::int64_t kMostPlaneOutputs = 1024;
-inline constexpr std::int64_t kMostPlaneRows = 9;
-/// The most elements of planes that are located together: 16 KiB of f32.
-inline constexpr std::int64_t kGroupElements = 4096;
-/// Windows of so few taps are compared with vectors of indices, tap by tap: a scalar scatter takes some 8 instructions per index.
-inline constexpr std::int64_t kComparedTaps = 27;
+inline constexpr std::int64_t kMostPlaneRows = 32;
+inline constexpr std::int64_t kMostPlaneEntries = 32 * 1024;
+/// Planes that are added to in turns: neighbouring windows often have one winner, and a sum waits for the one before it.
+inline constexpr std::int64_t kPlanesInTurns = 4;
+/// The most elements of planes that are located together: 64 KiB of f32.
+inline constexpr std::int64_t kGroupElements = 16 * 1024;
+/// Windows of so few taps, in columns of so many channels, are compared with vectors of indices, tap by tap: a scalar scatter takes some 8 instructions per index.
+inline constexpr std::int64_t kComparedTaps = 12;
+inline constexpr std::int64_t kComparedChannels = 32;
 /// Units of a scatter that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 

@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(kBlock)
   __shared__ T values[kTurned][kTurned + 1];
   __shared__ Int codes[kIndices ? kTurned : 1][kTurned + 1];
   Int rest = static_cast<Int>(blockIdx.x);
-  const Int first_c = take(rest, p.turned.channel_groups) * kTurned, first_x = take(rest, p.turned.column_groups) * kTurned;
+  const Int first_c = take(rest, p.turned.channel_groups) * kTurned,
+            first_x = take(rest, p.turned.column_groups) * kTurned;
   const Int y = take(rest, p.axis[1].by_output), z = take(rest, p.axis[0].by_output);
   const std::int64_t n = rest;
   const Int lane = static_cast<Int>(threadIdx.x) % 32, warp = static_cast<Int>(threadIdx.x) / 32;
@@ -42,7 +43,8 @@ __global__ void __launch_bounds__(kBlock)
     }
     for (Int tz = deep.low; tz < deep.high; ++tz) {
       for (Int ty = down.low; ty < down.high; ++ty) {
-        const T* row = input + (deep.start + tz * p.axis[0].dilation) * p.input.d + (down.start + ty * p.axis[1].dilation) * p.input.h;
+        const T* row = input + (deep.start + tz * p.axis[0].dilation) * p.input.d +
+                       (down.start + ty * p.axis[1].dilation) * p.input.h;
         for (Int t = 0; t < most_taps; ++t) {
 #pragma unroll
           for (int i = 0; i < kEach; ++i) {
@@ -66,7 +68,8 @@ __global__ void __launch_bounds__(kBlock)
     }
 #pragma unroll
     for (int i = 0; i < kEach; ++i) {
-      values[warp + i * kTurnedWarps][lane] = finish<kFold, T>(p, fold[i], counted_taps<kFold>(p, deep, down, across[i]));
+      values[warp + i * kTurnedWarps][lane] =
+          finish<kFold, T>(p, fold[i], counted_taps<kFold>(p, deep, down, across[i]));
       if constexpr (kIndices) codes[warp + i * kTurnedWarps][lane] = best[i];
     }
   }
