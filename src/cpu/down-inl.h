@@ -84,7 +84,16 @@ void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::i
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t x = 0;
-  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2, kRows>(d, plan, block, x, buffer, codes);
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) {
+    if (plan.fetch_ahead != 0) {
+      for (int row = 0; row < (kRows == 0 ? block.count : kRows); ++row) {
+        const char* ahead = reinterpret_cast<const char*>(block.rows[row] + x) + plan.fetch_ahead;
+        hwy::Prefetch(ahead);
+        if constexpr (2 * hn::MaxLanes(d) * sizeof(T) > 64) hwy::Prefetch(ahead + 64);
+      }
+    }
+    FoldDown<kFold, kMap, 2, kRows>(d, plan, block, x, buffer, codes);
+  }
   if (x + lanes <= elements) {
     FoldDown<kFold, kMap, 1, kRows>(d, plan, block, x, buffer, codes);
     x += lanes;

@@ -84,6 +84,21 @@ bool HasNegativeZeros(const C* HWY_RESTRICT values, std::int64_t elements) {
   }
 }
 
+/// What remains when the rows are in the buffer: columns join the codes, identity surrounds the row. (Only now: whole vectors may
+/// have been stored.)
+template <Fold kFold, class T, class C>
+void FinishSourceRows(const RowPlan& plan, const Tile& tile, const Workspace<T, C>& space) {
+  if constexpr (kFold == Fold::max_indexed) {
+    if (plan.code_kind == Codes::flat) {
+      CodeOf<C>* codes = space.codes + tile.pad_left * plan.inner;
+      const CodeOf<C>* column = LanesOf<C>(plan).column_codes.data();
+      const auto first = static_cast<CodeOf<C>>(tile.source_first);
+      for (std::int64_t x = 0; x < tile.source_columns * plan.inner; ++x) codes[x] += column[x] + first;
+    }
+  }
+  FillPadding<kFold>(plan, tile, space.buffer, space.codes);
+}
+
 /// The source rows of one target row, folded into the buffer with its padding. Returns how many there are.
 template <Fold kFold, Map kMap, class T, class C>
 std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
@@ -122,15 +137,7 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
     }
     Down<kFold, kMap>(plan, block, elements, buffer, codes);
   }
-  if constexpr (kFold == Fold::max_indexed) {
-    if (plan.code_kind == Codes::flat && rows > 0) {
-      const CodeOf<C>* column = LanesOf<C>(plan).column_codes.data();
-      const auto first = static_cast<CodeOf<C>>(tile.source_first);
-      for (std::int64_t x = 0; x < elements; ++x) codes[x] += column[x] + first;
-    }
-  }
-  FillPadding<kFold>(plan, tile, space.buffer,
-                     space.codes);  // after the rows: a short one was stored as a whole vector
+  if (rows > 0) FinishSourceRows<kFold>(plan, tile, space);
   return rows;
 }
 
@@ -153,9 +160,10 @@ bool FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& til
   return rows.count > 0;
 }
 
-template <Fold kFold, Map kMap, class T, class C>
+/// One target row of the forward. `tall` folds the source rows of tall windows.
+template <Fold kFold, Map kMap, class T, class C, class Tall>
 void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
-                    const UnitCursor& unit) {
+                    const UnitCursor& unit, Tall& tall) {
   const Tile& tile = unit.tile();
   const std::int64_t od = unit.depth, oh = unit.height;
   const std::int64_t elements = tile.target_columns * plan.inner;
@@ -178,6 +186,8 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
     if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
     const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
     FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
+  } else if (plan.tall) {
+    rows = tall.Run(unit, tile);
   } else {
     rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
   }
@@ -243,17 +253,6 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
       default: return put(static_cast<std::uint32_t*>(pointers.indices));
     }
   }
-}
-
-/// Units [begin, end) of the forward.
-template <Fold kFold, Map kMap, class T, class C>
-void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch) {
-  const Workspace<T, C> space(plan, scratch);
-  UnitCursor unit(plan, begin);
-  for (std::int64_t i = begin; i < end; ++i, unit.next()) {
-    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit);
-  }
-  if (plan.streams) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

@@ -68,6 +68,16 @@ Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, st
   return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
 }
 
+/// Windows so tall, and so much overlapping, that rows are folded in blocks: see tall-inl.h.
+bool is_tall(const Problem& p, RowTask task) {
+  const Axis &depth = p.axis[0], &height = p.axis[1];
+  const bool flat = depth.rule == WindowRule::sliding && depth.kernel == 1 && depth.stride == 1 &&
+                    depth.pad_begin == 0 && depth.input == depth.output;
+  const std::int64_t most_overlap = task == RowTask::fold ? height.kernel / 3 : 1;
+  return flat && height.rule == WindowRule::sliding && height.dilation == 1 && height.kernel >= kTallTaps &&
+         height.kernel <= kMostTallTaps && height.stride <= most_overlap;
+}
+
 /// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.
 bool is_worth_direct(const Problem& p) {
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
@@ -227,6 +237,9 @@ void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes) {
   plan.packed_pitch = bytes(longest, std::max(lane, size_of(plan.problem.dtype)));
   plan.packed_at = take(plan.packed_pitch * kRowBlock);
   plan.staged_at = take(bytes(longest, 8));
+  plan.tall_pitch = bytes(buffered, lane);
+  // A block of suffixes and two prefixes, values and codes.
+  plan.tall_at = take(plan.tall ? plan.tall_pitch * static_cast<std::size_t>(plan.problem.axis[1].kernel + 2) * 2 : 0);
   plan.bytes = at;
 }
 
@@ -306,6 +319,11 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t most = plan.table.most;
   const std::int64_t planes = plan.outer * plan.inner * static_cast<std::int64_t>(size_of(p.dtype));
   plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= stream_bytes();
+  if (plan.streams && plan.source.dense) {
+    const std::int64_t step =
+        plan.source.height * (reversed ? 1 : p.axis[1].stride) * static_cast<std::int64_t>(size_of(p.dtype));
+    if (step > 0) plan.fetch_ahead = step * larger(1, kFetchBytes / step);
+  }
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   plan.direct =
       task == RowTask::fold && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
@@ -323,7 +341,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
-  const std::int64_t tile_columns = larger(1, kTileBytes / column_bytes / sources_per_target);
+  plan.tall = is_tall(p, task);
+  const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel) : kTileBytes;
+  const std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
   const std::int64_t tile_count = ceil_div(target_total, tile_columns);
   const std::int64_t even_tile = ceil_div(target_total, tile_count);
   for (std::int64_t t = 0; t < target_total; t += even_tile) {

@@ -87,12 +87,13 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
-  bool direct;          // each output straight from its taps: columns of many channels, few taps or none shared
-  bool streams;         // the target is written around the caches
-  bool sums_in_lanes;   // long windows are summed in the order of `spanned`, whatever the mode
-  bool even;            // every gathered window has table.most taps
-  bool may_be_empty;    // some window has no tap inside the input
-  bool uneven_windows;  // window-kind indices of adaptive windows that differ in size
+  bool direct;               // each output straight from its taps: columns of many channels, few taps or none shared
+  bool streams;              // the target is written around the caches
+  std::int64_t fetch_ahead;  // bytes from a source row to one a few target rows on, fetched early; 0: not
+  bool sums_in_lanes;        // long windows are summed in the order of `spanned`, whatever the mode
+  bool even;                 // every gathered window has table.most taps
+  bool may_be_empty;         // some window has no tap inside the input
+  bool uneven_windows;       // window-kind indices of adaptive windows that differ in size
 
   // Averages: divisor of an output = row factor * column factor, the former a product over depth and height.
   std::vector<double> row_factors[2];  // empty where the axis is too long
@@ -107,6 +108,8 @@ struct RowPlan {
   // Scratch, bytes from the start of a slot.
   std::size_t buffer_at, codes_at, result_at, result_codes_at, packed_at, staged_at, bytes;
   std::size_t packed_pitch;  // bytes per packed row
+  bool tall;                 // rows are folded in blocks
+  std::size_t tall_at, tall_pitch;
 
   std::int64_t units() const;  // target rows times tiles
 };

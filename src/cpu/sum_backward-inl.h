@@ -6,7 +6,7 @@
 #define CENOTE_CPU_SUM_BACKWARD_INL_H_
 #endif
 
-#include "cpu/fold_rows-inl.h"
+#include "cpu/tall-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -104,6 +104,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   C* scaled = reinterpret_cast<C*>(space.packed);
   const Problem& p = plan.problem;
   UnitCursor unit(plan, begin);
+  TallFold<Fold::sum, Map::identity, T, C> tall(plan, pointers.source, space, scratch);
   RowRange last_depth{}, last_height{};
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
@@ -135,8 +136,12 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       alike = RowFactor(plan, od, oh) == factor;
     }
     if (alike && rows > 0) {
-      FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, static_cast<const T*>(pointers.source),
-                                               space);
+      if (plan.tall) {
+        tall.Run(unit, tile);
+      } else {
+        FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height,
+                                                 static_cast<const T*>(pointers.source), space);
+      }
       if (p.reduction == Reduction::average)
         DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer, buffer);
     }

@@ -17,6 +17,13 @@ inline constexpr std::int64_t kTileBytes = 16 * 1024;
 inline constexpr std::int64_t kSpannedTaps = 8;
 /// From this many taps on, folding a row by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
 inline constexpr std::int64_t kDoublingTaps = 7;
+/// Windows of at least this many rows, a third of which at most is new in each, are folded in blocks: three folds and two stores per
+/// row against so many loads. A block's rows take this much of an L2.
+inline constexpr std::int64_t kTallTaps = 10;
+inline constexpr std::int64_t kMostTallTaps = 1024;
+inline constexpr std::int64_t kTallBytes = 256 * 1024;
+/// How far ahead of their use source rows are fetched where they come from memory.
+inline constexpr std::int64_t kFetchBytes = 8192;
 /// What the buffer between folding down and folding along costs, in loads: a store and a load for each element of it, and the
 /// passes over the result that a fold straight from the taps does on the way.
 inline constexpr std::int64_t kStoreAndLoad = 2;

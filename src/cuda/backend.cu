@@ -5,7 +5,6 @@
 #include "cuda/tiling.hpp"
 
 #include <atomic>
-#include <cstdlib>
 #include <new>
 
 namespace cenote::gpu {
@@ -116,23 +115,18 @@ class Chooser {
     return launch;
   }
 
-  /// Rows of a strip where what two strips share costs more than what lies far apart: all that leaves enough threads.
-  static std::int64_t tall_strip(const Problem& p, const Function& function) {
-    // Four threads for each that a large GPU runs at a time: the last ones to finish are few then.
-    constexpr std::int64_t kWantedThreads = 132 * 1024 * 4;
-    const std::int64_t rows = larger(p.axis[1].input, 1);
-    const std::int64_t per_row = larger(
-        p.batch * (p.channels / function.lanes) * p.axis[0].input * ceil_div(p.axis[2].input, function.columns), 1);
-    const std::int64_t strip = ceil_div(rows, larger(ceil_div(kWantedThreads, per_row), 1));
+  /// Rows of a strip where what two strips share, or a thread's beginning, costs more than what lies far apart: all that leaves
+  /// `waves` threads for each that a large GPU runs at a time, so that the last ones to finish are few.
+  static std::int64_t tall_strip(const Problem& p, const Function& function, std::int64_t waves) {
+    const std::int64_t wanted = waves * 132 * 1024, rows = larger(p.axis[1].input, 1);
+    const std::int64_t across = ceil_div(p.axis[2].input, function.columns);
+    const std::int64_t per_row = larger(p.batch * (p.channels / function.lanes) * p.axis[0].input * across, 1);
+    const std::int64_t strip = ceil_div(rows, larger(ceil_div(wanted, per_row), 1));
     return ceil_div(rows, ceil_div(rows, strip));  // strips of one size
-  }
-  static std::int64_t dev_strip(const char* name, std::int64_t otherwise) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? otherwise : std::atoi(text);
   }
 
   void forward(Launches& result) {
-    if (forward_lines(result) || forward_down(result) || forward_rows(result)) return;
+    if (forward_lines(result) || forward_turned(result) || forward_down(result) || forward_rows(result)) return;
     if (forward_bands(result) || forward_tiles(result)) return;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
@@ -143,11 +137,7 @@ class Chooser {
         make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
     if (vector) {
       const Function function = kernels_.fold_windows(true, fold(), indices, false);
-      // Few windows: single channels make more threads.
-      const std::int64_t threads =
-          p_.batch * p_.channels / kernels_.lanes * p_.axis[0].output * p_.axis[1].output * p_.axis[2].output;
-      if (function.entry != nullptr && threads >= 132 * 1536)
-        result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
+      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
     }
     result.name = "one thread to a window";
   }
@@ -179,20 +169,34 @@ class Chooser {
     return cut_regions(result.scalar, p_, run, function.lanes);
   }
 
-  static bool from_dev(int bit) {
-    const char* text = std::getenv("CENOTE_DEV");
-    return text != nullptr && (std::atoi(text) & bit) != 0;
+  /// From channels last to planar.
+  bool forward_turned(Launches& result) {
+    if (wide_ || is_empty() || p_.absolute || p_.channels < 8 || p_.output.w != 1 || p_.axis[2].output < 8 ||
+        p_.axis[2].rule == WindowRule::fractional || !is_channels_fastest(p_.input, p_, p_.axis[2].input) ||
+        is_channels_fastest(p_.output, p_, p_.axis[2].output)) {
+      return false;
+    }
+    const Function function = kernels_.fold_turned(fold(), p_.with_indices);
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p_, function, false, false, true, 1);
+    const std::int64_t groups = ceil_div(p_.channels, kTurned), columns = ceil_div(p_.axis[2].output, kTurned);
+    Turned& turned = result.scalar.narrow.turned;
+    turned.channel_groups = Divisor<std::int32_t>(groups);
+    turned.column_groups = Divisor<std::int32_t>(columns);
+    turned.channels = static_cast<std::int32_t>(p_.channels);
+    result.scalar.tiles = p_.batch * groups * columns * p_.axis[0].output * p_.axis[1].output;
+    result.name = "channels last to planar, turned in shared memory";
+    return result.scalar.tiles <= INT32_MAX;
   }
 
   /// Small square windows, by threads that walk down.
   bool forward_down(Launches& result) {
-    if (from_dev(2)) return false;
     const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
     if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
     const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
     const bool deep = d.kernel > 1, indices = p_.with_indices;
-    // Short strips: neighbouring blocks work on neighbouring memory. With stride 1, what they share weighs more.
-    const std::int64_t rows = dev_strip("CENOTE_FS", h.stride == 1 ? 4 : 2);
+    // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
+    const std::int64_t rows = h.stride == 1 ? (indices ? 2 : 6) : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2 : 1;
     auto function_for = [&](Way way, int padding) {
       return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
     };
@@ -204,7 +208,7 @@ class Chooser {
     Launches tiles;
     if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
     if (result.scalar.entry == nullptr)
-      result.scalar = walk(p_, single, false, channels_fastest, dev_strip("CENOTE_FP", 8));
+      result.scalar = walk(p_, single, false, channels_fastest, h.stride == 1 ? 16 : 8);
     if (result.name.empty())
       result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
@@ -247,16 +251,17 @@ class Chooser {
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
     const std::int64_t phase = w.pad_begin % w.stride;
+    auto rows_of = [&](const Function& function) { return h.kernel > h.stride ? tall_strip(p_, function, 8) : 4; };
     if (!channels_fastest && w.input < 32 &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average))
       return true;
-    result.scalar = walk(p_, single, true, channels_fastest, channels_fastest ? tall_strip(p_, single) : 16, phase);
+    result.scalar = walk(p_, single, true, channels_fastest, channels_fastest ? rows_of(single) : 16, phase);
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     const Function vector = kernels_.gather_down(Way::channels, share, index, kernel, stride);
     if (channels_fastest &&
         (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
                                : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes))) {
-      result.vector = walk(p_, vector, true, true, dev_strip("CENOTE_GS", tall_strip(p_, vector)), phase);
+      result.vector = walk(p_, vector, true, true, rows_of(vector), phase);
     }
     return true;
   }
@@ -271,13 +276,13 @@ class Chooser {
     const Function single = kernels_.spread_down(Way::single, share);
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
-    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single));
+    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single, 4));
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
       const Function vector = kernels_.spread_down(Way::channels, share);
       if (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
                                 : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes)) {
-        result.vector = walk(p_, vector, true, true, dev_strip("CENOTE_SS", tall_strip(p_, vector)));
+        result.vector = walk(p_, vector, true, true, tall_strip(p_, vector, 4));
       }
     }
     return true;
@@ -288,9 +293,10 @@ class Chooser {
     const Axis &h = p_.axis[1], &w = p_.axis[2];
     const std::int64_t elements = p_.batch * p_.channels * w.input;
     if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
-    if (p_.axis[0].input == 1 && h.input == 1 && w.rule == WindowRule::sliding && w.output == 1 &&
-        w.kernel == w.input && w.pad_begin == 0 && w.input >= kernels_.lanes && elements < INT32_MAX - 65536 &&
-        p_.divisor_override == 0 && is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false) &&
+    if (p_.axis[0].input == 1 && p_.axis[0].output == 1 && h.input == 1 && h.output == 1 &&
+        w.rule == WindowRule::sliding && w.output == 1 && w.kernel == w.input && w.pad_begin == 0 &&
+        w.input >= kernels_.lanes && elements < INT32_MAX - 65536 && p_.divisor_override == 0 &&
+        is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false) &&
         (share == Share::sum || is_dense(p_.indices, p_, false))) {
       const Function planes = kernels_.spread_planes(share);
       if (planes.entry == nullptr) return;
@@ -329,8 +335,7 @@ class Chooser {
     if (runs.entry == nullptr || !has_aligned_rows(p_.grad_input, runs.columns)) return;
     // A strip of whole windows, of some rows at least.
     result.vector =
-        walk(p_, runs, true, false,
-             dev_strip("CENOTE_RS", h.stride <= 8 ? h.stride * ceil_div(4, h.stride) : ceil_div(h.stride, 2)));
+        walk(p_, runs, true, false, h.stride <= 8 ? h.stride * ceil_div(4, h.stride) : ceil_div(h.stride, 2));
     result.name = "aligned runs spread; else " + result.name;
   }
 
@@ -426,6 +431,8 @@ class Chooser {
       if (axis->rule == WindowRule::fractional || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
     }
     if (h.rule == WindowRule::sliding && h.kernel >= 2 * h.stride) return false;
+    // Windows an odd number of columns apart lie in different banks: tiles serve them better.
+    if (w.rule == WindowRule::sliding && w.stride % 2 != 0) return false;
     const Function single = kernels_.fold_bands(fold(), p_.with_indices, 1);
     if (single.entry == nullptr) return false;
     result.scalar = make_launch(p_, single, false, false, false, 1);
@@ -557,11 +564,11 @@ class Chooser {
     const bool often_seen = share == Share::index && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
     if (often_seen && !is_empty() && by_columns(result)) return;
     if (gather_down(result, share)) {
-      if (!channels_fastest && !from_dev(1)) gather_aligned_rows(result, share);
-      if (!channels_fastest && (from_dev(4) || (share == Share::sum))) spread_aligned_runs(result, share);
+      if (!channels_fastest) gather_aligned_rows(result, share);
+      if (!channels_fastest && share == Share::sum) spread_aligned_runs(result, share);
       return;
     }
-    if ((channels_fastest || from_dev(8)) && spread_down(result, share)) return;
+    if (channels_fastest && spread_down(result, share)) return;
     const bool many = often_seen && single_channels;
     // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
     const bool straight = share == Share::index && p_.axis[0].kernel <= p_.axis[0].stride &&

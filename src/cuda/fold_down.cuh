@@ -83,44 +83,40 @@ struct RowReader {
 
   /// Tap t of every lane's window. Outside, sums have zeros.
   __device__ void load_taps(const T* row, bool row_inside, Vector<T, kLanes> (&taps)[kKernel]) const {
+    // What lies outside is loaded from where the nearest element is, so that no load waits for a branch.
+    const Vector<T, kLanes> nothing{};
     if constexpr (kAs == Lanes::channels) {
 #pragma unroll
       for (int t = 0; t < kKernel; ++t) {
-        taps[t] = Vector<T, kLanes>{};
-        if (is_extreme<kFold> || (row_inside && inside[t])) taps[t] = load_constant<kLanes>(row + column[t] * step);
+        taps[t] = load_constant<kLanes>(row + column[t] * step);
+        if (!is_extreme<kFold> && !(row_inside && inside[t])) taps[t] = nothing;
       }
     } else {
       constexpr int kOwn = kLanes * kStride;
       constexpr int kRight = kKernel - kStride - kPadding > 0 ? kKernel - kStride - kPadding : 0;
       constexpr int kStep = sizeof(T) * kOwn <= 16 ? kOwn : 16 / static_cast<int>(sizeof(T));
-      T span[kPadding + kOwn + kRight] = {};
+      T span[kPadding + kOwn + kRight];
       const T* own = row + left + kPadding;
-      if (is_extreme<kFold> || row_inside) {
 #pragma unroll
-        for (int i = 0; i < kOwn; i += kStep) {
-          const auto piece = load_constant<kStep>(own + i);
+      for (int i = 0; i < kOwn; i += kStep) {
+        const auto piece = load_constant<kStep>(own + i);
 #pragma unroll
-          for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
-        }
-        if constexpr (kPadding > 0) {
-          if (left >= 0) {
-            span[0] = load_constant<1>(own - 1).lane[0];
-          } else if (is_extreme<kFold>) {
-            span[0] = span[kPadding];
-          }
-        }
-        if constexpr (kRight > 0) {
-          if (left + kPadding + kOwn < width) {
-            span[kPadding + kOwn] = load_constant<1>(own + kOwn).lane[0];
-          } else if (is_extreme<kFold>) {
-            span[kPadding + kOwn] = span[kPadding + kOwn - 1];
-          }
-        }
+        for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
+      }
+      if constexpr (kPadding > 0) {
+        span[0] = load_constant<1>(own - (left >= 0 ? 1 : 0)).lane[0];
+        if (!is_extreme<kFold> && left < 0) span[0] = identity<kFold, T>();
+      }
+      if constexpr (kRight > 0) {
+        const bool present = left + kPadding + kOwn < width;
+        span[kPadding + kOwn] = load_constant<1>(own + kOwn - (present ? 0 : 1)).lane[0];
+        if (!is_extreme<kFold> && !present) span[kPadding + kOwn] = identity<kFold, T>();
       }
 #pragma unroll
       for (int t = 0; t < kKernel; ++t) {
 #pragma unroll
         for (int i = 0; i < kLanes; ++i) taps[t].lane[i] = span[i * kStride + t];
+        if (!is_extreme<kFold> && !row_inside) taps[t] = nothing;
       }
     }
   }
@@ -186,7 +182,7 @@ __global__ void __launch_bounds__(kBlock)
   const Int end = least(place.y + p.strip, p.axis[1].output);
   Line line[kKernel];
   // The rows that the next output sees first are under way while this one is folded, where they are few enough for the registers.
-  constexpr bool kAhead = !kDeep && (kStride == 1 || kLanes == 1);
+  constexpr bool kAhead = !kDeep && kStride == 1 && kLanes > 1 && sizeof(T) == 4 && !kIndices;
   Vector<T, kLanes> next[kKernel - kKept][kKernel];
   if constexpr (!kDeep) {
     Vector<T, kLanes> first[kKept > 0 ? kKept : 1][kKernel];
@@ -252,14 +248,17 @@ __global__ void __launch_bounds__(kBlock)
     if constexpr (is_extreme<kFold>) {
       result = fold.best;
     } else {
+      if (kFold == Fold::sum && p.uniform_divisor) {
+        divide_all<T>(p, fold.sum);
 #pragma unroll
-      for (int i = 0; i < kLanes; ++i) {
-        std::int64_t counted = 1;
-        if (kFold != Fold::sum || !p.uniform_divisor) {
+        for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(fold.sum[i]);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) {
           const Int x = place.x + (kAs == Lanes::columns ? i : 0);
-          counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+          const std::int64_t counted = counted_taps<kFold>(p, depth, taps_of(p.axis[1], y), taps_of(p.axis[2], x));
+          result.lane[i] = finish<kFold, T>(p, fold.sum[i], counted);
         }
-        result.lane[i] = finish<kFold, T>(p, fold.sum[i], counted);
       }
     }
     if (kAs == Lanes::channels || p.paired_columns) {

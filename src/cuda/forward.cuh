@@ -70,6 +70,23 @@ __device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T>
   return p.average ? divide<T>(sum, divisor) : sum;
 }
 
+/// Divides sums by the divisor that every window has.
+template <class T, class Int, int kCount>
+__device__ inline void divide_all(const Params<Int>& p, Accumulator<T> (&sums)[kCount]) {
+  using Real = Accumulator<T>;
+  if (p.exact_reciprocal) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) sums[i] *= reciprocal_of<Real>(p);
+  } else if (Number<T>::dtype == DType::f16 && p.ordinary_divisor) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+      sums[i] = quotient_of_halves(static_cast<float>(sums[i]), p.divisor_f32, p.reciprocal_f32);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) sums[i] = quotient(sums[i], uniform_divisor_of<Real>(p), reciprocal_of<Real>(p));
+  }
+}
+
 /// From a finished fold to the stored element. `counted`: the divisor (average) or the taps up to the right padding's end (lp).
 template <Fold kFold, class T, class Int>
 __device__ inline T finish(const Params<Int>& p, Folded<T, kFold> fold, std::int64_t counted) {

@@ -73,14 +73,15 @@ __global__ void __launch_bounds__(kBlock, 3)
   Sum sum[kKernel][kColumns][kLanes] = {};  // of the rows of the window at hand
   bool right = true;
   Int y = place.y;
-  auto finish_row = [&](const Sum(&row)[kColumns][kLanes]) {
+  auto finish_row = [&](Sum(&row)[kColumns][kLanes]) {
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
+      if constexpr (kShare == Share::sum) {
+        if (p.uniform_divisor) divide_all<T>(p, row[c]);
+      }
       Vector<T, kLanes> value;
 #pragma unroll
-      for (int l = 0; l < kLanes; ++l)
-        value.lane[l] =
-            narrow<T>(kShare == Share::sum && p.uniform_divisor ? average_of<T>(p, row[c][l], 1) : row[c][l]);
+      for (int l = 0; l < kLanes; ++l) value.lane[l] = narrow<T>(row[c][l]);
       if (static_cast<unsigned>(place.x + c) < static_cast<unsigned>(width)) store(result + c * p.grad_input.w, value);
     }
     result += p.grad_input.h;
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   for (int r = 0; r < kKernel; ++r) {
     if (top + r == y && y < end) finish_row(sum[r]);
   }
-  const Sum nothing[kColumns][kLanes] = {};
+  Sum nothing[kColumns][kLanes] = {};
   while (y < end) finish_row(nothing);
   if constexpr (kShare == Share::index) {
     if (!right) report(at.fault, kFaultIndex);

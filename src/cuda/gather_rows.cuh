@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(kBlock)
             } else {
               const Int top = oy * kStride - kPadding, left = ox * kStride - kPadding, code = codes[kLeft + i];
               bool found = false;
-              if (p.axis[0].kernel == 1) {  // in this slice: without a division
+              // Without a division where arithmetic is what these kernels wait for.
+              if (sizeof(T) == 2 && kKernel > kStride && kStride > 1 && p.axis[0].kernel == 1) {
                 const Int relative = code - (place.z * height + top) * width - left;
                 const Int low = most(-left, 0), count = least(kKernel, width - left) - low;
 #pragma unroll

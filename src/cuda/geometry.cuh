@@ -209,6 +209,12 @@ struct Regions {
   bool channels_fastest;             // a block's regions are neighbouring channels of one place
 };
 
+/// Blocks of channels and columns.
+struct Turned {
+  Divisor<std::int32_t> channel_groups, column_groups;
+  std::int32_t channels;
+};
+
 /// Bands of rows, a group of threads to each.
 struct Bands {
   std::int32_t in_block, total;
@@ -254,6 +260,7 @@ struct Params {
   Tiling<Int> tiling;
   Regions regions;
   Bands bands;
+  Turned turned;
   Parts parts;
 };
 

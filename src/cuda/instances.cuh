@@ -235,6 +235,16 @@ struct Instances {
     return {};
   }
 
+  static Function turned(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return indices ? function(&gpu::fold_turned<T, Fold::max, true>)
+                       : function(&gpu::fold_turned<T, Fold::max, false>);
+      if (fold == Fold::sum) return function(&gpu::fold_turned<T, Fold::sum, false>);
+    }
+    return {};
+  }
+
   template <Fold kFold, bool kIndices>
   static Function bands_of(int columns) {
     if (columns % kLanes == 0) return function(&gpu::fold_bands<T, kFold, kIndices, kLanes>, 1, kLanes);
@@ -409,6 +419,7 @@ struct Instances {
       .fold_rows = rows,
       .fold_tiles = tiles,
       .fold_staged = staged,
+      .fold_turned = turned,
       .fold_bands = bands,
       .fold_lines = lines,
       .gather_windows = gather,

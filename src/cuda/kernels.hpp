@@ -12,6 +12,7 @@
 #include "cuda/pairs.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/spread_down.cuh"
+#include "cuda/turned.cuh"
 
 namespace cenote::gpu {
 
@@ -38,6 +39,8 @@ struct Kernels {
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
+  /// From channels last to planar, any windows.
+  Function (*fold_turned)(Fold fold, bool indices);
   /// Windows of several rows, planar tensors with rows of so many columns.
   Function (*fold_bands)(Fold fold, bool indices, int columns);
   /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.

@@ -300,19 +300,17 @@ bool cut_bands(Launch& launch, const Problem& p, const Function& function) {
 bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest) {
   const Axis &h = p.axis[1], &w = p.axis[2];
   // Threads that keep every multiprocessor of a large GPU busy, and the columns of a block that fit into its shared memory.
-  constexpr double kWantedThreads = 132 * 768;
+  constexpr double kWantedThreads = 132 * 192;
   const std::int64_t column_bytes = (p.dtype == DType::f64 ? 16 : 8) * kPartBlock;
   const std::int64_t planes = p.batch * p.channels;
   std::int64_t best_rows = 0, best_columns = 0;
   double best = 0;
-  for (std::int64_t rows : {4, 5, 7, 10, 16, 32, 64, 128, 256}) {
+  for (std::int64_t rows : {16, 32, 64, 128, 256}) {
     for (std::int64_t columns : {16, 32, 48, 64}) {
       const std::int64_t r = smaller(rows, h.input), c = smaller(columns, w.input);
       if (c * column_bytes > (40 << 10)) continue;
       const std::int64_t parts = ceil_div(h.input, r) * ceil_div(w.input, c);
-      // An output that points elsewhere costs a quarter of one that is added.
-      const double walked = 3.0 * static_cast<double>(h.input * w.input) +
-                            static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
+      const double walked = static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
                                                                              ((c + w.kernel - 2) / w.stride + 1));
       const double threads = static_cast<double>(parts) * static_cast<double>(planes);
       const double cost = walked * (threads < kWantedThreads ? kWantedThreads / threads : 1.0);
