@@ -343,7 +343,11 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
   plan.tall = is_tall(p, task);
   const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel) : kTileBytes;
-  const std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
+  std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
+  // Neighbouring tiles read what their windows share twice: wide windows want wide tiles.
+  const std::int64_t shared =
+      axis.rule == WindowRule::sliding ? smaller((axis.kernel - 1) * axis.dilation, axis.input) : 0;
+  tile_columns = larger(tile_columns, smaller(4 * shared, kWideTileBytes / column_bytes / sources_per_target));
   const std::int64_t tile_count = ceil_div(target_total, tile_columns);
   const std::int64_t even_tile = ceil_div(target_total, tile_count);
   for (std::int64_t t = 0; t < target_total; t += even_tile) {

@@ -13,6 +13,8 @@ inline constexpr std::int64_t kPiecesPerThread = 4;
 
 /// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
 inline constexpr std::int64_t kTileBytes = 16 * 1024;
+/// The same where windows are wide, in L2.
+inline constexpr std::int64_t kWideTileBytes = 96 * 1024;
 /// From this many taps on, a vector along the window beats gathering across windows.
 inline constexpr std::int64_t kSpannedTaps = 8;
 /// From this many taps on, folding a row by doubling beats folding tap by tap: 3 passes with a store each against 7 loads.
