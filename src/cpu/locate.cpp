@@ -81,6 +81,36 @@ struct RowWindows {
   }
 };
 
+/// Positions of the band become elements of it; what lies outside goes to the spare elements behind, neighbours to different ones.
+class Elements {
+ public:
+  using D = hn::ScalableTag<std::uint32_t>;
+  using V = hn::Vec<D>;
+  Elements(const ScatterPlan& plan, const LocateJob& job)
+      : job_(job),
+        positions_(hn::Set(D(), job.positions)),
+        step_(hn::Set(D(), job.step)),
+        spare_(plan.in_place ? hn::Set(D(), kNowhere)
+                             : hn::Add(hn::Set(D(), job.positions * job.step), hn::Iota(D(), 0))) {}
+
+  /// spots[i...] from positions, of which only the valid ones count.
+  HWY_INLINE void Put(std::int64_t i, V position, hn::Mask<D> valid) const {
+    const D d;
+    V element = position;
+    if (job_.one_column) {
+      element = hn::Add(hn::Mul(position, step_), hn::Iota(d, static_cast<std::uint32_t>(i)));
+    } else if (job_.channel != nullptr) {
+      const V channel = hn::LoadU(d, job_.channel + i);
+      element = hn::Add(job_.step == 1 ? position : hn::Mul(position, step_), channel);
+    }
+    hn::StoreU(hn::IfThenElse(hn::And(valid, hn::Lt(position, positions_)), element, spare_), d, job_.spots + i);
+  }
+
+ private:
+  const LocateJob& job_;
+  V positions_, step_, spare_;
+};
+
 /// The most rows of a window that are tried one by one before a division is cheaper.
 constexpr std::int64_t kTriedRows = 24;
 
@@ -100,6 +130,7 @@ bool LocateInRows(const ScatterPlan& plan, const LocateJob& job, const Windows& 
   }
   const auto nowhere = hn::Set(d, kNowhere), base = hn::Set(d, static_cast<std::uint32_t>(job.base)),
              start = hn::Set(d, first_row);
+  const Elements elements(plan, job);
   auto wrong = hn::Zero(d);
   for (std::int64_t i = 0; i < job.count; i += lanes) {  // whole vectors: tables and spots have room behind them
     const auto index = hn::LoadU(d, job.spots + i);
@@ -110,7 +141,7 @@ bool LocateInRows(const ScatterPlan& plan, const LocateJob& job, const Windows& 
     auto fine = hn::Or(valid, hn::Eq(index, nowhere));
     if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
     wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
-    hn::StoreU(hn::IfThenElse(valid, hn::Sub(index, base), nowhere), d, job.spots + i);
+    elements.Put(i, hn::Sub(index, base), valid);
   }
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
 }
@@ -123,6 +154,7 @@ bool LocateTapByTap(const ScatterPlan& plan, const LocateJob& job, const Windows
   const std::int64_t width = plan.problem.axis[2].input, height = plan.problem.axis[1].input;
   const auto nowhere = hn::Set(d, kNowhere), base = hn::Set(d, static_cast<std::uint32_t>(job.base));
   const auto start = hn::Set(d, static_cast<std::uint32_t>((job.depth.first * height + job.height.first) * width));
+  const Elements elements(plan, job);
   auto wrong = hn::Zero(d);
   for (std::int64_t i = 0; i < job.count; i += lanes) {
     const auto index = hn::LoadU(d, job.spots + i);
@@ -141,7 +173,7 @@ bool LocateTapByTap(const ScatterPlan& plan, const LocateJob& job, const Windows
     auto fine = hn::Or(valid, hn::Eq(index, nowhere));
     if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
     wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
-    hn::StoreU(hn::IfThenElse(valid, hn::Sub(index, base), nowhere), d, job.spots + i);
+    elements.Put(i, hn::Sub(index, base), valid);
   }
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
 }
@@ -153,6 +185,7 @@ bool LocateInPlanes(const ScatterPlan& plan, const LocateJob& job) {
   const auto nowhere = hn::Set(d, kNowhere);
   const auto rows = static_cast<std::int64_t>(plan.rows.size());
   const auto pitch = static_cast<std::int64_t>(plan.first.size());
+  const Elements elements(plan, job);
   auto wrong = hn::Zero(d);
   for (std::int64_t i = 0; i < job.count; i += lanes) {
     const auto index = hn::LoadU(d, job.spots + i);
@@ -165,7 +198,7 @@ bool LocateInPlanes(const ScatterPlan& plan, const LocateJob& job) {
     auto fine = hn::Or(valid, hn::Eq(index, nowhere));
     if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
     wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
-    hn::StoreU(hn::IfThenElse(valid, index, nowhere), d, job.spots + i);
+    elements.Put(i, index, valid);
   }
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
 }
@@ -247,19 +280,39 @@ bool LocateAnywhere(const ScatterPlan& plan, const LocateJob& job) {
   return wrong == 0;
 }
 
+/// The same for spots that are positions so far.
+void ToElements(const ScatterPlan& plan, const LocateJob& job) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Elements elements(plan, job);
+  for (std::int64_t i = 0; i < job.count; i += lanes) {
+    const auto spot = hn::LoadU(d, job.spots + i);
+    elements.Put(i, spot, hn::Eq(spot, spot));
+  }
+}
+
 template <class Windows>
-bool LocateIn(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
+bool LocateByDivision(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   if (plan.problem.index_kind == IndexKind::window) {
     const bool even = plan.problem.axis[2].rule == WindowRule::sliding;
     return even ? LocateTaps<true>(plan, job, windows) : LocateTaps<false>(plan, job, windows);
   }
   if (plan.problem.op == Op::max_unpool) return LocateAnywhere(plan, job);
-  const std::int64_t rows = job.depth.count * job.height.count;
-  if (plan.step[2] == 1 && rows > 0 && rows <= kTriedRows) return LocateInRows(plan, job, windows);
-  if (plan.step[2] > 1 && rows * plan.problem.axis[2].kernel <= kTriedRows) return LocateTapByTap(plan, job, windows);
   const bool deep = plan.problem.axis[0].input > 1;
   if (plan.dilated) return LocateFlat<true, true>(plan, job, windows);
   return deep ? LocateFlat<false, true>(plan, job, windows) : LocateFlat<false, false>(plan, job, windows);
+}
+
+template <class Windows>
+bool LocateIn(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
+  const std::int64_t rows = job.depth.count * job.height.count;
+  if (plan.problem.index_kind != IndexKind::window && plan.problem.op != Op::max_unpool && rows > 0) {
+    if (plan.step[2] == 1 && rows <= kTriedRows) return LocateInRows(plan, job, windows);
+    if (plan.step[2] > 1 && rows * plan.problem.axis[2].kernel <= kTriedRows) return LocateTapByTap(plan, job, windows);
+  }
+  const bool valid = LocateByDivision(plan, job, windows);
+  ToElements(plan, job);
+  return valid;
 }
 
 bool Load(const LocateJob& job) {
@@ -272,38 +325,17 @@ bool Load(const LocateJob& job) {
   }
 }
 
-/// Positions of the band become elements of it; what lies outside goes to the spare elements behind, neighbours to different ones.
-void ToElements(const ScatterPlan& plan, const LocateJob& job) {
-  const hn::ScalableTag<std::uint32_t> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto positions = hn::Set(d, job.positions), step = hn::Set(d, job.step);
-  const auto spare =
-      plan.in_place ? hn::Set(d, kNowhere) : hn::Add(hn::Set(d, job.positions * job.step), hn::Iota(d, 0));
-  for (std::int64_t i = 0; i < job.count; i += lanes) {
-    const auto spot = hn::LoadU(d, job.spots + i);
-    auto element = spot;
-    if (job.one_column) {
-      element = hn::Add(hn::Mul(spot, step), hn::Iota(d, static_cast<std::uint32_t>(i)));
-    } else if (job.channel != nullptr) {
-      element = hn::Add(hn::Mul(spot, step), hn::LoadU(d, job.channel + i));
-    }
-    hn::StoreU(hn::IfThenElse(hn::Lt(spot, positions), element, spare), d, job.spots + i);
-  }
-}
-
 bool Locate(const ScatterPlan& plan, const LocateJob& job) {
-  bool valid = Load(job);
-  if (!valid) {
+  if (!Load(job)) {
     for (std::int64_t i = 0; i < job.count; ++i) job.spots[i] = kNowhere;
-  } else if (!plan.rows.empty()) {
-    valid = LocateInPlanes(plan, job);
-  } else if (job.one_column) {
-    valid = LocateIn(plan, job, RowWindows<true>{nullptr, nullptr, nullptr, *job.first, *job.taps, *job.skipped});
-  } else {
-    valid = LocateIn(plan, job, RowWindows<false>{job.first, job.taps, job.skipped, 0, 0, 0});
+    ToElements(plan, job);
+    return false;
   }
-  ToElements(plan, job);
-  return valid;
+  if (!plan.rows.empty()) return LocateInPlanes(plan, job);
+  if (job.one_column) {
+    return LocateIn(plan, job, RowWindows<true>{nullptr, nullptr, nullptr, *job.first, *job.taps, *job.skipped});
+  }
+  return LocateIn(plan, job, RowWindows<false>{job.first, job.taps, job.skipped, 0, 0, 0});
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

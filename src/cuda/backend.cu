@@ -116,9 +116,9 @@ class Chooser {
   }
 
   /// Rows of a strip where what two strips share, or a thread's beginning, costs more than what lies far apart: all that leaves
-  /// `waves` threads for each that a large GPU runs at a time, so that the last ones to finish are few.
-  static std::int64_t tall_strip(const Problem& p, const Function& function, std::int64_t waves) {
-    const std::int64_t wanted = waves * 132 * 1024, rows = larger(p.axis[1].input, 1);
+  /// four threads for each that a large GPU runs at a time, so that the last ones to finish are few.
+  static std::int64_t tall_strip(const Problem& p, const Function& function) {
+    const std::int64_t wanted = 4 * 132 * 1024, rows = larger(p.axis[1].input, 1);
     const std::int64_t across = ceil_div(p.axis[2].input, function.columns);
     const std::int64_t per_row = larger(p.batch * (p.channels / function.lanes) * p.axis[0].input * across, 1);
     const std::int64_t strip = ceil_div(rows, larger(ceil_div(wanted, per_row), 1));
@@ -196,7 +196,11 @@ class Chooser {
     const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
     const bool deep = d.kernel > 1, indices = p_.with_indices;
     // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
-    const std::int64_t rows = h.stride == 1 ? (indices ? 2 : 6) : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2 : 1;
+    const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
+                                                                                : is_channels_fastest(p_.input, p_, w.input) ? 6
+                                                                                                                             : 4)
+                              : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2
+                                                                             : 1;
     auto function_for = [&](Way way, int padding) {
       return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
     };
@@ -207,8 +211,7 @@ class Chooser {
     const bool narrow = !channels_fastest && w.output < 32;
     Launches tiles;
     if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
-    if (result.scalar.entry == nullptr)
-      result.scalar = walk(p_, single, false, channels_fastest, h.stride == 1 ? 16 : 8);
+    if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 8);
     if (result.name.empty())
       result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
@@ -251,7 +254,7 @@ class Chooser {
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
     const std::int64_t phase = w.pad_begin % w.stride;
-    auto rows_of = [&](const Function& function) { return h.kernel > h.stride ? tall_strip(p_, function, 8) : 4; };
+    auto rows_of = [&](const Function& function) { return h.kernel > h.stride ? tall_strip(p_, function) : 4; };
     if (!channels_fastest && w.input < 32 &&
         gather_tiles(result, share == Share::index ? Gather::selected : Gather::average))
       return true;
@@ -276,13 +279,13 @@ class Chooser {
     const Function single = kernels_.spread_down(Way::single, share);
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
-    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single, 4));
+    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single));
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
       const Function vector = kernels_.spread_down(Way::channels, share);
       if (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
                                 : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes)) {
-        result.vector = walk(p_, vector, true, true, tall_strip(p_, vector, 4));
+        result.vector = walk(p_, vector, true, true, tall_strip(p_, vector));
       }
     }
     return true;
@@ -324,18 +327,41 @@ class Chooser {
     return true;
   }
 
+  /// A pool of windows side by side along one long axis, written as rows of it: what threads work out once serves more elements.
+  static Problem in_rows(const Problem& p, bool indexed) {
+    const Axis& w = p.axis[2];
+    for (int a = 0; a < 2; ++a) {
+      if (p.axis[a].input != 1 || p.axis[a].output != 1 || p.axis[a].kernel != 1) return p;
+    }
+    if (w.stride != w.kernel || w.pad_begin != 0 || w.output * w.stride != w.input) return p;
+    for (std::int64_t row = 512 / w.stride * w.stride; row >= 64; row -= w.stride) {
+      if (w.input % row != 0 || row % 8 != 0) continue;
+      Problem result = p;
+      const std::int64_t rows = w.input / row;
+      result.axis[1] = {WindowRule::sliding, rows, rows, 1, 1, 1, 0, 0};
+      result.axis[2].input = row;
+      result.axis[2].output = row / w.stride;
+      result.grad_input.h = row * p.grad_input.w;
+      result.grad_output.h = result.axis[2].output * p.grad_output.w;
+      if (indexed) result.indices.h = result.axis[2].output * p.indices.w;
+      return result;
+    }
+    return p;
+  }
+
   /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.
   void spread_aligned_runs(Launches& result, Share share) {
     if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
     for (const Axis& axis : p_.axis) {
       if (axis.rule != WindowRule::sliding || axis.dilation != 1 || axis.stride < axis.kernel) return;
     }
-    const Axis& h = p_.axis[1];
-    const Function runs = kernels_.spread_runs(share, static_cast<int>(p_.axis[2].input % 64));
-    if (runs.entry == nullptr || !has_aligned_rows(p_.grad_input, runs.columns)) return;
+    const Problem p = in_rows(p_, share == Share::index);
+    const Axis& h = p.axis[1];
+    const Function runs = kernels_.spread_runs(share, static_cast<int>(p.axis[2].input % 64));
+    if (runs.entry == nullptr || !has_aligned_rows(p.grad_input, runs.columns)) return;
     // A strip of whole windows, of some rows at least.
-    result.vector =
-        walk(p_, runs, true, false, h.stride <= 8 ? h.stride * ceil_div(4, h.stride) : ceil_div(h.stride, 2));
+    const std::int64_t rows = h.stride <= 8 ? h.stride * ceil_div(4, h.stride) : ceil_div(h.stride, 2);
+    result.vector = walk(p, runs, true, false, rows);
     result.name = "aligned runs spread; else " + result.name;
   }
 

@@ -83,7 +83,6 @@ struct RowReader {
 
   /// Tap t of every lane's window. Outside, sums have zeros.
   __device__ void load_taps(const T* row, bool row_inside, Vector<T, kLanes> (&taps)[kKernel]) const {
-    // What lies outside is loaded from where the nearest element is, so that no load waits for a branch.
     const Vector<T, kLanes> nothing{};
     if constexpr (kAs == Lanes::channels) {
 #pragma unroll
@@ -104,13 +103,14 @@ struct RowReader {
         for (int j = 0; j < kStep; ++j) span[kPadding + i + j] = piece.lane[j];
       }
       if constexpr (kPadding > 0) {
-        span[0] = load_constant<1>(own - (left >= 0 ? 1 : 0)).lane[0];
-        if (!is_extreme<kFold> && left < 0) span[0] = identity<kFold, T>();
+        span[0] = left >= 0           ? load_constant<1>(own - 1).lane[0]
+                  : is_extreme<kFold> ? span[kPadding]
+                                      : identity<kFold, T>();
       }
       if constexpr (kRight > 0) {
-        const bool present = left + kPadding + kOwn < width;
-        span[kPadding + kOwn] = load_constant<1>(own + kOwn - (present ? 0 : 1)).lane[0];
-        if (!is_extreme<kFold> && !present) span[kPadding + kOwn] = identity<kFold, T>();
+        span[kPadding + kOwn] = left + kPadding + kOwn < width ? load_constant<1>(own + kOwn).lane[0]
+                                : is_extreme<kFold>            ? span[kPadding + kOwn - 1]
+                                                               : identity<kFold, T>();
       }
 #pragma unroll
       for (int t = 0; t < kKernel; ++t) {
@@ -183,17 +183,17 @@ __global__ void __launch_bounds__(kBlock)
   Line line[kKernel];
   // The rows that the next output sees first are under way while this one is folded, where they are few enough for the registers.
   constexpr bool kAhead = !kDeep && kStride == 1 && kLanes > 1 && sizeof(T) == 4 && !kIndices;
-  Vector<T, kLanes> next[kKernel - kKept][kKernel];
-  if constexpr (!kDeep) {
-    Vector<T, kLanes> first[kKept > 0 ? kKept : 1][kKernel];
+  Vector<T, kLanes> next[kAhead ? kStride : 1][kKernel];
+  auto read = [&](Int y) {
+    Vector<T, kLanes> taps[kKernel];
+    load_row(y, taps);
+    return reader.fold(taps);
+  };
 #pragma unroll
-    for (int r = 0; r < kKept; ++r) load_row(top + r, first[r]);
-    if constexpr (kAhead) {
+  for (int r = 0; r < kKept; ++r) line[r] = read(top + r);
+  if constexpr (kAhead) {
 #pragma unroll
-      for (int r = kKept; r < kKernel; ++r) load_row(top + r, next[r - kKept]);
-    }
-#pragma unroll
-    for (int r = 0; r < kKept; ++r) line[r] = reader.fold(first[r]);
+    for (int r = 0; r < kStride; ++r) load_row(top + kKept + r, next[r]);
   }
 
   T* output =
@@ -204,17 +204,16 @@ __global__ void __launch_bounds__(kBlock)
     Int codes[kLanes];
     for (Int tz = depth.low; tz < (kDeep ? depth.high : depth.low + 1); ++tz) {
       if constexpr (kDeep) source_z = depth.start + tz * p.axis[0].dilation;
-      if constexpr (!kAhead) {
-#pragma unroll
-        for (int r = kKept; r < kKernel; ++r) load_row(top + r, next[r - kKept]);
-      }
-#pragma unroll
-      for (int r = kKept; r < kKernel; ++r) line[r] = reader.fold(next[r - kKept]);
       if constexpr (kAhead) {
+#pragma unroll
+        for (int r = 0; r < kStride; ++r) line[kKept + r] = reader.fold(next[r]);
         if (y + 1 < end) {
 #pragma unroll
-          for (int r = kKept; r < kKernel; ++r) load_row(top + kStride + r, next[r - kKept]);
+          for (int r = 0; r < kStride; ++r) load_row(top + kKernel + r, next[r]);
         }
+      } else {
+#pragma unroll
+        for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
       }
 #pragma unroll
       for (int r = 0; r < kKernel; ++r) {

@@ -215,8 +215,19 @@ __global__ void __launch_bounds__(kBlock)
     }
   }
   Vector<T, kLanes> result;
+  if constexpr (kFold == Fold::sum && Number<T>::floating) {
+    if (p.uniform_divisor) {
+      divide_all<T>(p, fold);
+    } else {
 #pragma unroll
-  for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);
+      for (int i = 0; i < kLanes; ++i) fold[i] = average_of<T>(p, fold[i], counted);
+    }
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(fold[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);
+  }
   const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
   store(static_cast<T*>(at.output) + output, result);
   if constexpr (kIndices) {

@@ -103,23 +103,23 @@ __global__ void __launch_bounds__(kBlock)
                   right && (kShare == Share::last ? codes[kLeft + i] != -1 : true) && is_tap(p, taps, codes[kLeft + i]);
             } else {
               const Int top = oy * kStride - kPadding, left = ox * kStride - kPadding, code = codes[kLeft + i];
-              bool found = false;
-              // Without a division where arithmetic is what these kernels wait for.
+              // Without a division where arithmetic is what these kernels wait for, and where there is one slice.
               if (sizeof(T) == 2 && kKernel > kStride && kStride > 1 && p.axis[0].kernel == 1) {
                 const Int relative = code - (place.z * height + top) * width - left;
                 const Int low = most(-left, 0), count = least(kKernel, width - left) - low;
+                bool found = kShare != Share::last && code == -1;
 #pragma unroll
                 for (int row = 0; row < kKernel; ++row) {
                   found =
                       found || (static_cast<unsigned>(relative - row * width - low) < static_cast<unsigned>(count) &&
-                                static_cast<unsigned>(top + row) < static_cast<unsigned>(height));
+                                static_cast<unsigned>(top + row) < static_cast<unsigned>(height) && code >= 0);
                 }
-                found = found && code >= 0;
+                right = right && found;
               } else {
                 Int position;
-                found = is_flat_tap<Int>(p, taps_z, top, left, code, position);
+                right = right && ((kShare != Share::last && code == -1) ||
+                                  is_flat_tap<Int>(p, taps_z, top, left, code, position));
               }
-              right = right && (found || (kShare != Share::last && code == -1));
             }
           }
         }

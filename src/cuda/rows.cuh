@@ -1,6 +1,6 @@
-// Small square windows of planar tensors whose rows are aligned: a thread makes kColumns outputs beside and kRows below each other,
-// and loads what they share in vectors, straight from memory. No shared memory, no barrier: the loads of many threads are under
-// way at any time.
+// Small windows along one axis, and of bytes with indices, of planar tensors whose rows are aligned: a thread makes kColumns outputs
+// beside and kRows below each other, and loads what they share in vectors, straight from memory. No shared memory, no barrier: the
+// loads of many threads are under way at any time.
 #pragma once
 
 #include "cuda/forward.cuh"
@@ -19,8 +19,7 @@ __device__ inline void load_aligned(const T* from, T (&to)[kCount]) {
 }
 
 /// kHeight x kWidth taps, stride kStride and padding kPadding along height and width (a height of 1: stride 1, padding 0), no
-/// dilation there. The width is a multiple of
-/// kColumns * kStride and rows begin aligned. Depth is free.
+/// dilation there. The width is a multiple of kColumns * kStride and rows begin aligned. Depth is free.
 template <class T, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStride, int kPadding, int kRows,
           int kColumns>
 __global__ void __launch_bounds__(kBlock)

@@ -229,8 +229,12 @@ __global__ void __launch_bounds__(kBlock)
           code[i] = static_cast<Int>(read[0]) -
                     (taps ? (tz * h.kernel + ty) * w.kernel + tx[i] : (place.z * h.input + y) * w.input + place.x + i);
           if (read[0] == -1) sum = Sum{0};
-          if (first_slice && (tx[i] == 0 || place.x + i == 0))  // the window's first column vouches for its index
-            right = right && names_element(p, read[0], oz, oy, ox[i]);
+          if (first_slice && (tx[i] == 0 || place.x + i == 0)) {  // the window's first column vouches for its index
+            Int position;
+            const Int top = oy * h.stride - h.pad_begin, left = ox[i] * w.stride - w.pad_begin;
+            right = right && (taps ? names_element(p, read[0], oz, oy, ox[i])
+                                   : read[0] == -1 || is_flat_tap(p, taps_of(d, oz), top, left, read[0], position));
+          }
         } else if (p.uniform_divisor) {
           sum = average_of<T>(p, sum, 1);
         } else {
