@@ -11,6 +11,7 @@
 
 #include "cpu/down-inl.h"
 #include "cpu/thresholds.hpp"
+#include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -138,7 +139,9 @@ struct LaneSums {
   }
   HWY_INLINE void Add(std::int64_t tap, hn::Vec<D> v) { part[tap % kLanes] = hn::Add(part[tap % kLanes], v); }
   HWY_INLINE hn::Vec<D> Total() {
+    CENOTE_UNROLL
     for (int width = kLanes / 2; width > 0; width /= 2) {
+      CENOTE_UNROLL
       for (int i = 0; i < width; ++i) part[i] = hn::Add(part[i], part[i + width]);
     }
     return part[0];
@@ -348,24 +351,18 @@ void AlongPhased(const AlongRow<C>& row) {
   }
 }
 
-template <Fold kFold, bool kAnyOrder, int kStride, class C>
-void AlongTaps(const AlongRow<C>& row) {
-  switch (row.plan.problem.axis[2].kernel) {
-    case 2: return AlongRegular<kFold, kAnyOrder, kStride, 2>(row);
-    case 3: return AlongRegular<kFold, kAnyOrder, kStride, 3>(row);
-    default: return AlongRegular<kFold, kAnyOrder, kStride, 0>(row);
-  }
-}
-
 template <Fold kFold, bool kAnyOrder, class C>
 void Along(const AlongRow<C>& row) {
   const std::int64_t stride = row.plan.transposed ? 1 : row.plan.problem.axis[2].stride;
   switch (row.plan.columns) {
     case Columns::consecutive:
       if (row.plan.problem.axis[2].kernel >= kDoublingTaps) return AlongDoubling<kFold, kAnyOrder>(row);
-      return AlongTaps<kFold, kAnyOrder, 1>(row);
+      if (row.plan.problem.axis[2].kernel == 3) return AlongRegular<kFold, kAnyOrder, 1, 3>(row);
+      return AlongRegular<kFold, kAnyOrder, 1, 0>(row);
     case Columns::strided:
-      if (stride == 2) return AlongTaps<kFold, kAnyOrder, 2>(row);
+      if (stride == 2 && row.plan.problem.axis[2].kernel == 2) return AlongRegular<kFold, kAnyOrder, 2, 2>(row);
+      if (stride == 2 && row.plan.problem.axis[2].kernel == 3) return AlongRegular<kFold, kAnyOrder, 2, 3>(row);
+      if (stride == 2) return AlongRegular<kFold, kAnyOrder, 2, 0>(row);
       if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3, 0>(row);
       return AlongRegular<kFold, kAnyOrder, 4, 0>(row);
     case Columns::per_channel: return AlongChannels<kFold, kAnyOrder>(row);

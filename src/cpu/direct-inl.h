@@ -7,6 +7,7 @@
 #endif
 
 #include "cpu/finish-inl.h"
+#include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -28,21 +29,25 @@ HWY_INLINE void FoldDirect(D d, const RowPlan& plan, const DirectRows<T, CodeOf<
   const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto load = [&](int row, std::int64_t tap, int v) HWY_ATTR {
-    return Mapped<kMap>(d, LoadAs(d, rows.rows[row] + first + tap * step + v * lanes), plan.power_kind,
-                        plan.problem.norm_type);
+    return Mapped<kMap>(d, LoadAs(d, rows.rows[row] + first + tap * step + v * lanes), 0, 0);
   };
   if constexpr (kFold == Fold::sum) {
     // Down the rows first, then along: the order of the other ways to fold.
     hn::Vec<D> total[kVectors];
-    for (auto& one : total) one = hn::Zero(d);
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) total[v] = hn::Zero(d);
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       hn::Vec<D> sum[kVectors];
+      CENOTE_UNROLL
       for (int v = 0; v < kVectors; ++v) sum[v] = load(0, tap, v);
       for (int row = 1; row < rows.count; ++row) {
+        CENOTE_UNROLL
         for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], load(row, tap, v));
       }
+      CENOTE_UNROLL
       for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
     }
+    CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       if constexpr (hwy::IsFloat<C>()) {
         if (divides) total[v] = Quotient(d, total[v], divisor, plan.problem.divisor_override < 0);
@@ -51,6 +56,7 @@ HWY_INLINE void FoldDirect(D d, const RowPlan& plan, const DirectRows<T, CodeOf<
     }
   } else {
     Accumulator<D, kFold, false> a[kVectors];
+    CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       a[v].First(d, hn::Set(d, IdentityOf<kFold, C>()), [&]() HWY_ATTR { return hn::Set(di, CodeOf<C>{-1}); });
     }
@@ -59,13 +65,16 @@ HWY_INLINE void FoldDirect(D d, const RowPlan& plan, const DirectRows<T, CodeOf<
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         auto tap_code = [&]() HWY_ATTR { return hn::Set(di, code); };
         if (row == 0 && tap == 0) {
+          CENOTE_UNROLL
           for (int v = 0; v < kVectors; ++v) a[v].First(d, load(0, 0, v), tap_code);
         } else {
+          CENOTE_UNROLL
           for (int v = 0; v < kVectors; ++v) a[v].Next(d, load(row, tap, v), tap_code);
         }
         code = static_cast<CodeOf<C>>(code + code_step);
       }
     }
+    CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) a[v].Store(d, result + v * lanes, codes + v * lanes);
   }
 }

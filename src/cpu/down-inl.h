@@ -16,6 +16,10 @@ namespace cenote::simd::HWY_NAMESPACE {
 /// What is done to an element as it is loaded. Minima are maxima of what reverses the order: -x, or ~x for integers.
 enum class Map { identity, negate, absolute, negative_absolute, power };
 
+/// Maps of max, min, sum and average; the others are Lp's.
+template <Map kMap>
+constexpr bool kIsPlain = kMap == Map::identity || kMap == Map::negate;
+
 template <Map kMap, class D, class V = hn::Vec<D>>
 HWY_INLINE V Mapped(D d, V v, int power_kind, double exponent) {
   using C = hn::TFromD<D>;
@@ -36,6 +40,21 @@ HWY_INLINE V Mapped(D d, V v, int power_kind, double exponent) {
   }
 }
 
+/// Maps that are done to whole rows before they are folded: all but the identity.
+template <Map kMap, class T, class C>
+void MapRow(const RowPlan& plan, const T* HWY_RESTRICT from, std::int64_t elements, C* HWY_RESTRICT to) {
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t next = 0; next < elements; next += lanes) {
+    const std::int64_t x = next + lanes <= elements ? next : larger(0, elements - lanes);
+    hn::StoreU(Mapped<kMap>(d, LoadAs(d, from + x), plan.power_kind, plan.problem.norm_type), d, to + x);
+  }
+}
+
+/// What rows are folded from: the tensor's elements, or mapped ones.
+template <Map kMap, class T, class C>
+using Folded = std::conditional_t<kMap == Map::identity, T, C>;
+
 /// A block of rows to fold. Where `continues` is set, the buffered row already holds the rows before these.
 template <class T, class Code>
 struct RowBlock {
@@ -46,15 +65,13 @@ struct RowBlock {
 };
 
 /// Folds vectors at elements [x, x + kVectors * lanes) of the block's rows: kRows of them, or as many as it says where 0.
-template <Fold kFold, Map kMap, int kVectors, int kRows, class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t x,
-                         C* HWY_RESTRICT buffer, CodeOf<C>* HWY_RESTRICT codes) {
+template <Fold kFold, int kVectors, int kRows, class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void FoldDown(D d, const RowBlock<T, CodeOf<C>>& block, std::int64_t x, C* HWY_RESTRICT buffer,
+                         CodeOf<C>* HWY_RESTRICT codes) {
   static_assert(kVectors == 1 || kVectors == 2);
   const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const double exponent = plan.problem.norm_type;
-  auto load = [&](int row, std::int64_t at)
-                  HWY_ATTR { return Mapped<kMap>(d, LoadAs(d, block.rows[row] + at), plan.power_kind, exponent); };
+  auto load = [&](int row, std::int64_t at) HWY_ATTR { return LoadAs(d, block.rows[row] + at); };
   Accumulator<D, kFold, false> a, b;
   int row = 0;
   if (kRows == 0 && block.continues) {
@@ -78,7 +95,7 @@ HWY_INLINE void FoldDown(D d, const RowPlan& plan, const RowBlock<T, CodeOf<C>>&
 }
 
 /// A block that starts afresh. The ragged end is folded again from its last whole vector; rows shorter than one have room behind.
-template <Fold kFold, Map kMap, int kRows, class T, class C>
+template <Fold kFold, int kRows, class T, class C>
 void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
                 CodeOf<C>* HWY_RESTRICT codes) {
   const hn::ScalableTag<C> d;
@@ -92,40 +109,39 @@ void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::i
         if constexpr (2 * hn::MaxLanes(d) * sizeof(T) > 64) hwy::Prefetch(ahead + 64);
       }
     }
-    FoldDown<kFold, kMap, 2, kRows>(d, plan, block, x, buffer, codes);
+    FoldDown<kFold, 2, kRows>(d, block, x, buffer, codes);
   }
   if (x + lanes <= elements) {
-    FoldDown<kFold, kMap, 1, kRows>(d, plan, block, x, buffer, codes);
+    FoldDown<kFold, 1, kRows>(d, block, x, buffer, codes);
     x += lanes;
   }
   if (x < elements) {
-    FoldDown<kFold, kMap, 1, kRows>(d, plan, block, larger(0, elements - lanes), buffer, codes);
+    FoldDown<kFold, 1, kRows>(d, block, larger(0, elements - lanes), buffer, codes);
   }
 }
 
 /// Folds a block of rows into the buffer.
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
           CodeOf<C>* HWY_RESTRICT codes) {
   if (!block.continues) {
     switch (block.count) {
-      case 1: return DownAfresh<kFold, kMap, 1>(plan, block, elements, buffer, codes);
-      case 2: return DownAfresh<kFold, kMap, 2>(plan, block, elements, buffer, codes);
-      case 3: return DownAfresh<kFold, kMap, 3>(plan, block, elements, buffer, codes);
-      default: return DownAfresh<kFold, kMap, 0>(plan, block, elements, buffer, codes);
+      case 2: return DownAfresh<kFold, 2>(plan, block, elements, buffer, codes);
+      case 3: return DownAfresh<kFold, 3>(plan, block, elements, buffer, codes);
+      default: return DownAfresh<kFold, 0>(plan, block, elements, buffer, codes);
     }
   }
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t x = 0;
-  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, kMap, 2, 0>(d, plan, block, x, buffer, codes);
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) FoldDown<kFold, 2, 0>(d, block, x, buffer, codes);
   if (x + lanes <= elements) {
-    FoldDown<kFold, kMap, 1, 0>(d, plan, block, x, buffer, codes);
+    FoldDown<kFold, 1, 0>(d, block, x, buffer, codes);
     x += lanes;
   }
   if (x == elements) return;
   if (elements < lanes) {
-    FoldDown<kFold, kMap, 1, 0>(d, plan, block, 0, buffer, codes);
+    FoldDown<kFold, 1, 0>(d, block, 0, buffer, codes);
     return;
   }
   // The buffer must be folded into only once: the last lanes-1 elements or fewer go into a vector of their own, of which only the
@@ -138,7 +154,7 @@ void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t
   if constexpr (kFold == Fold::max_indexed) hn::Store(hn::LoadU(di, codes + at), di, places);
   RowBlock<T, CodeOf<C>> shifted = block;
   for (int row = 0; row < block.count; ++row) shifted.rows[row] += at;
-  FoldDown<kFold, kMap, 1, 0>(d, plan, shifted, 0, values, places);
+  FoldDown<kFold, 1, 0>(d, shifted, 0, values, places);
   for (std::int64_t i = lanes - fresh; i < lanes; ++i) {
     buffer[at + i] = values[i];
     if constexpr (kFold == Fold::max_indexed) codes[at + i] = places[i];

@@ -110,22 +110,33 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
   CodeOf<C>* codes = space.codes + tile.pad_left * plan.inner;
   // Loads are whole vectors: a row shorter than one is copied to where there is room behind it.
   const bool short_row = elements < static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()));
-  const bool pack = !plan.source.dense || short_row;
+  const bool pack = !plan.source.dense || (short_row && kMap == Map::identity);
+  using S = Folded<kMap, T, C>;
   std::int64_t z = 0, y = 0;
   for (std::int64_t done = 0; done < rows; done += kRowBlock) {
-    RowBlock<T, CodeOf<C>> block;
+    RowBlock<S, CodeOf<C>> block;
     block.count = static_cast<int>(smaller(kRowBlock, rows - done));
     block.continues = done > 0;
     for (int i = 0; i < block.count; ++i, ++y) {
       if (y == height.count) y = 0, ++z;
       const std::int64_t d = depth.first + z * depth.step, h = height.first + y * height.step;
       const T* row = source + unit.offset(plan.source, d, h, tile.source_first);
+      char* packed = space.packed + static_cast<std::size_t>(i) * plan.packed_pitch;
       if (pack) {
-        T* packed = reinterpret_cast<T*>(space.packed + static_cast<std::size_t>(i) * plan.packed_pitch);
-        pack_row(plan.source, tile.source_columns, plan.inner, row, packed);
-        row = packed;
+        T* to = kMap == Map::identity ? reinterpret_cast<T*>(packed) : space.staged;
+        pack_row(plan.source, tile.source_columns, plan.inner, row, to);
+        row = to;
       }
-      block.rows[i] = row;
+      if constexpr (kMap == Map::identity) {
+        block.rows[i] = row;
+      } else {
+        if (short_row && !pack) {  // whole vectors are read
+          std::memcpy(static_cast<void*>(space.staged), row, static_cast<std::size_t>(elements) * sizeof(T));
+          row = space.staged;
+        }
+        MapRow<kMap>(plan, row, elements, reinterpret_cast<S*>(packed));
+        block.rows[i] = reinterpret_cast<S*>(packed);
+      }
       switch (plan.code_kind) {
         case Codes::flat: block.codes[i] = static_cast<CodeOf<C>>((d * p.axis[1].input + h) * p.axis[2].input); break;
         case Codes::taps:
@@ -135,7 +146,7 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
         case Codes::ascending: block.codes[i] = static_cast<CodeOf<C>>((done + i) * plan.widest); break;
       }
     }
-    Down<kFold, kMap>(plan, block, elements, buffer, codes);
+    Down<kFold>(plan, block, elements, buffer, codes);
   }
   if (rows > 0) FinishSourceRows<kFold>(plan, tile, space);
   return rows;
@@ -169,7 +180,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const std::int64_t elements = tile.target_columns * plan.inner;
   const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
   const auto* source = static_cast<const T*>(pointers.source);
-  const bool direct = plan.direct && plan.source.dense;
+  const bool direct = plan.direct && plan.source.dense && kIsPlain<kMap>;
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
   // Where nothing is left to be done to the result, it is folded straight into the target.
   C* straight = space.result;
@@ -180,14 +191,18 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
   constexpr bool kDividesOnTheWay = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
   std::int64_t rows = 0;
+  if constexpr (kIsPlain<kMap>) {
+    if (direct) {
+      DirectRows<T, CodeOf<C>> taps;
+      rows = FindDirectRows(plan, unit, tile, depth, height, source, taps) ? taps.count : 0;
+      if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
+      const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
+      FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
+    }
+  }
   if (direct) {
-    DirectRows<T, CodeOf<C>> taps;
-    rows = FindDirectRows(plan, unit, tile, depth, height, source, taps) ? taps.count : 0;
-    if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
-    const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
-    FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
   } else if (plan.tall) {
-    rows = tall.Run(unit, tile);
+    if constexpr (kIsPlain<kMap>) rows = tall.Run(unit, tile);
   } else {
     rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
   }

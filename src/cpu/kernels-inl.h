@@ -41,7 +41,7 @@ constexpr RowKernels MakeKernels() {
     k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;
     k.power_backward = SumBackwardRows<Map::power, T, C>;
-  } else {
+  } else if constexpr (sizeof(T) > 1) {  // bytes need 8 million of them to go beyond 32 bits
     k.sum_wide = FoldRows<Fold::sum, Map::identity, T, std::int64_t>;
   }
   k.max_lane = sizeof(M);

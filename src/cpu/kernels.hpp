@@ -21,7 +21,7 @@ struct RowKernels {
   FoldRowsFn max_indexed, min_indexed;
   FoldRowsFn max_absolute, min_absolute;  // Lp with an infinite norm
   FoldRowsFn sum;
-  FoldRowsFn sum_wide;  // integers whose sums may not fit in 32 bits
+  FoldRowsFn sum_wide;  // integers of more than a byte whose sums may not fit in 32 bits
   FoldRowsFn power;
   SumBackwardFn sum_backward, power_backward;
   ScatterFn scatter_add;

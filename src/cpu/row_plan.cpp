@@ -74,8 +74,9 @@ bool is_tall(const Problem& p, RowTask task) {
   const bool flat = depth.rule == WindowRule::sliding && depth.kernel == 1 && depth.stride == 1 &&
                     depth.pad_begin == 0 && depth.input == depth.output;
   const std::int64_t most_overlap = task == RowTask::fold ? height.kernel / 3 : 1;
-  return flat && height.rule == WindowRule::sliding && height.dilation == 1 && height.kernel >= kTallTaps &&
-         height.kernel <= kMostTallTaps && height.stride <= most_overlap;
+  return flat && p.reduction != Reduction::power && !p.absolute && height.rule == WindowRule::sliding &&
+         height.dilation == 1 && height.kernel >= kTallTaps && height.kernel <= kMostTallTaps &&
+         height.stride <= most_overlap;
 }
 
 /// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.

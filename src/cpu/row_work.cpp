@@ -87,6 +87,7 @@ std::optional<RowWork> RowWork::make(const Problem& p, const RowKernels& kernels
   if (p.op == Op::fractional_max_pool || p.op == Op::max_unpool) return std::nullopt;
   if (p.pass == Pass::forward) {
     Fold fold = choose_fold(p, kernels);
+    if (fold.function == nullptr) return std::nullopt;
     if (!make_row_plan(p, RowTask::fold, fold.lane, vector, work.plan_)) return std::nullopt;
     if (work.plan_.columns == Columns::gathered && fold.lane < 4) {
       // There is no gather of bytes: carry codes nobody asked for, in lanes that can be gathered.

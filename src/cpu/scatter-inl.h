@@ -277,13 +277,8 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
 template <class T, class C>
 bool CompareUnit(const ScatterPlan& plan, const ScatterPointers& pointers, const ScatterUnit& unit,
                  RollingSums<T, C>& rolling) {
-  switch (plan.problem.index_dtype) {
-    case DType::i64: return CompareColumns<T, C, std::int64_t>(plan, pointers, unit, rolling);
-    case DType::i32: return CompareColumns<T, C, std::int32_t>(plan, pointers, unit, rolling);
-    case DType::u8: return CompareColumns<T, C, std::uint8_t>(plan, pointers, unit, rolling);
-    case DType::u16: return CompareColumns<T, C, std::uint16_t>(plan, pointers, unit, rolling);
-    default: return CompareColumns<T, C, std::uint32_t>(plan, pointers, unit, rolling);
-  }
+  if (plan.problem.index_dtype == DType::i64) return CompareColumns<T, C, std::int64_t>(plan, pointers, unit, rolling);
+  return CompareColumns<T, C, std::uint8_t>(plan, pointers, unit, rolling);
 }
 
 /// Adds gradients to their spots, `run` of them in a row for one plane: several planes in turns, since neighbouring windows often

@@ -82,10 +82,18 @@ class TallFold {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const Problem& p = plan_.problem;
     const T* row = source_ + unit.offset(plan_.source, unit.depth, h, tile.source_first);
+    using S = Folded<kMap, T, C>;
     if (!plan_.source.dense || elements_ < lanes) {
-      T* packed = reinterpret_cast<T*>(space_.packed);
+      T* packed = kMap == Map::identity ? reinterpret_cast<T*>(space_.packed) : space_.staged;
       pack_row(plan_.source, tile.source_columns, plan_.inner, row, packed);
       row = packed;
+    }
+    const S* folded = nullptr;
+    if constexpr (kMap == Map::identity) {
+      folded = row;
+    } else {
+      MapRow<kMap>(plan_, row, elements_, reinterpret_cast<S*>(space_.packed));
+      folded = reinterpret_cast<const S*>(space_.packed);
     }
     std::int64_t code = 0;
     switch (plan_.code_kind) {
@@ -98,7 +106,7 @@ class TallFold {
     const Code* codes = other == kNone ? nullptr : CodesOf(other);
     for (std::int64_t next = 0; next < elements_; next += lanes) {
       const std::int64_t x = next + lanes <= elements_ ? next : larger(0, elements_ - lanes);
-      const auto v = Mapped<kMap>(d, LoadAs(d, row + x), plan_.power_kind, p.norm_type);
+      const auto v = LoadAs(d, folded + x);
       Accumulator<decltype(d), kFold, false> a;
       if (values == nullptr) {
         a.First(d, v, row_code);

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/unroll.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -20,12 +22,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// Transposes the square of elements in each 16-byte block of these vectors: log2(n) rounds of a perfect shuffle.
 template <class D, std::size_t kSize>
 HWY_INLINE void TransposeBlocks(D d, hn::Vec<D> (&v)[kSize]) {
+  CENOTE_UNROLL
   for (std::size_t round = 1; round < kSize; round *= 2) {
     hn::Vec<D> next[kSize];
+    CENOTE_UNROLL
     for (std::size_t i = 0; i < kSize / 2; ++i) {
       next[2 * i] = hn::InterleaveLower(d, v[i], v[i + kSize / 2]);
       next[2 * i + 1] = hn::InterleaveUpper(d, v[i], v[i + kSize / 2]);
     }
+    CENOTE_UNROLL
     for (std::size_t i = 0; i < kSize; ++i) v[i] = next[i];
   }
 }
@@ -74,12 +79,14 @@ void PlanesToColumns(const void* planes_from, std::int64_t pitch, std::int64_t p
     const std::int64_t at = x + kBlock <= count ? x : count - kBlock;  // the ragged end from its last whole block
     for (std::int64_t base = 0; base < kGroup; base += kLanes) {
       hn::Vec<decltype(d)> v[kBlock];
+      CENOTE_UNROLL
       for (std::int64_t i = 0; i < kBlock; ++i) {
         v[i] = FromBlocks(d, 0, [&](std::size_t b) HWY_ATTR {
           return hn::LoadU(block, plane[base + static_cast<std::int64_t>(b) * kBlock + i] + at);
         });
       }
       TransposeBlocks(d, v);
+      CENOTE_UNROLL
       for (std::int64_t i = 0; i < kBlock; ++i) hn::StoreU(v[i], d, to + (at + i) * kGroup + base);
     }
   }
@@ -105,8 +112,10 @@ void ColumnsToPlanes(const void* columns, std::int64_t pitch, std::int64_t plane
     const std::int64_t at = x + kBlock <= count ? x : count - kBlock;
     for (std::int64_t base = 0; base < kGroup; base += kLanes) {
       hn::Vec<decltype(d)> v[kBlock];
+      CENOTE_UNROLL
       for (std::int64_t i = 0; i < kBlock; ++i) v[i] = hn::LoadU(d, from + (at + i) * kGroup + base);
       TransposeBlocks(d, v);
+      CENOTE_UNROLL
       for (std::int64_t i = 0; i < kBlock; ++i) {
         ToBlocks(d, v[i], 0, [&](std::size_t b, auto part) HWY_ATTR {
           const std::int64_t plane = base + static_cast<std::int64_t>(b) * kBlock + i;

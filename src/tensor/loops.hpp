@@ -74,10 +74,16 @@ constexpr T convert(From from) noexcept {
   }
 }
 
-/// Calls row(offsets, count, steps) so that together the calls visit every index once, for K tensors of one shape.
-/// With `any_order` the loops follow the memory of the first tensor; otherwise indices come in row-major order.
-template <std::size_t K, class Row>
-void for_each_row(const Shape& shape, const std::array<Strides, K>& strides, bool any_order, Row&& row) {
+/// A row to be visited, whatever the visitor's type: the loops below are compiled once per K, not once per element type.
+template <std::size_t K>
+struct RowVisitor {
+  void* visitor;
+  void (*visit)(void* visitor, const std::array<std::int64_t, K>& offsets, std::int64_t count,
+                const std::array<std::int64_t, K>& steps);
+};
+
+template <std::size_t K>
+void visit_rows(const Shape& shape, const std::array<Strides, K>& strides, bool any_order, RowVisitor<K> row) {
   struct Loop {
     std::int64_t size;
     std::array<std::int64_t, K> step;
@@ -116,7 +122,8 @@ void for_each_row(const Shape& shape, const std::array<Strides, K>& strides, boo
   std::array<std::int64_t, kMaxRank + 1> position{};
   std::array<std::int64_t, K> offsets{};
   for (;;) {
-    row(offsets, loops[static_cast<std::size_t>(inner)].size, loops[static_cast<std::size_t>(inner)].step);
+    row.visit(row.visitor, offsets, loops[static_cast<std::size_t>(inner)].size,
+              loops[static_cast<std::size_t>(inner)].step);
     int d = inner - 1;
     for (; d >= 0; --d) {
       const auto i = static_cast<std::size_t>(d);
@@ -127,6 +134,18 @@ void for_each_row(const Shape& shape, const std::array<Strides, K>& strides, boo
     }
     if (d < 0) return;
   }
+}
+
+/// Calls row(offsets, count, steps) so that together the calls visit every index once, for K tensors of one shape.
+/// With `any_order` the loops follow the memory of the first tensor; otherwise indices come in row-major order.
+template <std::size_t K, class Row>
+void for_each_row(const Shape& shape, const std::array<Strides, K>& strides, bool any_order, Row&& row) {
+  using Visitor = std::remove_reference_t<Row>;
+  visit_rows<K>(
+      shape, strides, any_order,
+      {const_cast<void*>(static_cast<const void*>(&row)),
+       [](void* visitor, const std::array<std::int64_t, K>& offsets, std::int64_t count,
+          const std::array<std::int64_t, K>& steps) { (*static_cast<Visitor*>(visitor))(offsets, count, steps); }});
 }
 
 }  // namespace cenote::detail

@@ -51,28 +51,35 @@ void refuse_element_type(const Tensor& tensor, DType asked) {
 
 namespace {
 
-/// Strided copy with conversion between two CPU tensors of equal shape.
+template <class To, class From>
+void copy_row(void* to, const void* from, std::int64_t count, std::int64_t to_step, std::int64_t from_step) {
+  To* t = static_cast<To*>(to);
+  const From* s = static_cast<const From*>(from);
+  for (std::int64_t i = 0; i < count; ++i, t += to_step, s += from_step) {
+    if constexpr (std::is_same_v<To, From>) {
+      *t = *s;
+    } else {
+      *t = convert<To>(load(*s));
+    }
+  }
+}
+
+/// Strided copy with conversion between two CPU tensors of equal shape. Only the rows know the types.
 void copy_elements(const Tensor& to, const Tensor& from) {
+  void (*row)(void*, const void*, std::int64_t, std::int64_t, std::int64_t) = nullptr;
   visit_dtype(to.dtype(), [&](auto to_tag) {
-    using To = typename decltype(to_tag)::type;
     visit_dtype(from.dtype(), [&](auto from_tag) {
-      using From = typename decltype(from_tag)::type;
-      auto* const target = static_cast<To*>(to.data());
-      const auto* const source = static_cast<const From*>(from.data());
-      for_each_row<2>(to.shape(), {to.strides(), from.strides()}, true,
-                      [&](const auto& offsets, std::int64_t count, const auto& steps) {
-                        To* t = target + offsets[0];
-                        const From* s = source + offsets[1];
-                        for (std::int64_t i = 0; i < count; ++i, t += steps[0], s += steps[1]) {
-                          if constexpr (std::is_same_v<To, From>) {
-                            *t = *s;
-                          } else {
-                            *t = convert<To>(load(*s));
-                          }
-                        }
-                      });
+      row = copy_row<typename decltype(to_tag)::type, typename decltype(from_tag)::type>;
     });
   });
+  auto* const target = static_cast<char*>(to.data());
+  const auto* const source = static_cast<const char*>(from.data());
+  const auto to_size = static_cast<std::int64_t>(size_of(to.dtype())),
+             from_size = static_cast<std::int64_t>(size_of(from.dtype()));
+  for_each_row<2>(to.shape(), {to.strides(), from.strides()}, true,
+                  [&](const auto& offsets, std::int64_t count, const auto& steps) {
+                    row(target + offsets[0] * to_size, source + offsets[1] * from_size, count, steps[0], steps[1]);
+                  });
 }
 
 /// The layout a copy of the tensor gets: its own order of dimensions where it is dense, otherwise contiguous.
