@@ -326,8 +326,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     if (step > 0) plan.fetch_ahead = step * larger(1, kFetchBytes / step);
   }
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
-  plan.direct =
-      task == RowTask::fold && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
+  plan.tall = is_tall(p, task);
+  plan.direct = task == RowTask::fold && plan.columns == Columns::per_channel && !plan.tall && !plan.sums_in_lanes &&
+                is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;
@@ -342,7 +343,6 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
-  plan.tall = is_tall(p, task);
   const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel) : kTileBytes;
   std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
   // Neighbouring tiles read what their windows share twice: wide windows want wide tiles.

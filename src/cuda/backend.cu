@@ -133,13 +133,13 @@ class Chooser {
     const bool vector =
         channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
         (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
+    result.name = "one thread to a window";
     result.scalar =
         make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
     if (vector) {
       const Function function = kernels_.fold_windows(true, fold(), indices, false);
       if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
     }
-    result.name = "one thread to a window";
   }
 
   /// Never run, but planned.
@@ -320,9 +320,10 @@ class Chooser {
       }
     }
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
-    result.scalar = make_launch(p_, kernels_.spread_norms(false), false, false, channels_fastest, 1);
+    const bool square = p_.norm_type == 2;
+    result.scalar = make_launch(p_, kernels_.spread_norms(false, square), false, false, channels_fastest, 1);
     if (p_.axis[2].kernel == 2 && has_aligned_rows(p_.input, 2) && has_aligned_rows(p_.grad_input, 2))
-      result.vector = make_launch(p_, kernels_.spread_norms(true), false, false, channels_fastest, 1);
+      result.vector = make_launch(p_, kernels_.spread_norms(true, square), false, false, channels_fastest, 1);
     result.name = "one thread to a window";
     return true;
   }

@@ -153,10 +153,18 @@ struct RowReader {
   }
 };
 
+/// Blocks on a multiprocessor that the compiler must leave registers for; 0: as it thinks best. As measured.
+template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kStride, bool kDeep>
+inline constexpr int fewest_blocks = kDeep                                                                       ? 0
+                                     : kStride == 1 && kLanes == 4 && sizeof(T) == 4 && !kIndices                ? 4
+                                     : kAs == Lanes::columns && is_extreme<kFold> && sizeof(T) == 4 && !kIndices ? 1
+                                     : kAs == Lanes::channels && kLanes > 1 && sizeof(T) == 2 && kIndices        ? 1
+                                                                                                                 : 0;
+
 /// Square windows of kKernel taps, stride kStride along the height (and the width, where lanes are columns), no dilation along both,
 /// none empty. kDeep: windows of several slices, whose order of folding leaves no row to be used twice.
 template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, bool kDeep>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, kIndices, kStride, kDeep>)
     fold_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
   using Line = FoldedRow<T, kLanes, kFold>;
@@ -212,8 +220,16 @@ __global__ void __launch_bounds__(kBlock)
           for (int r = 0; r < kStride; ++r) load_row(top + kKernel + r, next[r]);
         }
       } else {
+        if constexpr (kLanes == 1 && kIndices) {  // all rows are loaded before the first is folded
+          Vector<T, kLanes> taps[kKernel - kKept][kKernel];
 #pragma unroll
-        for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
+          for (int r = kKept; r < kKernel; ++r) load_row(top + r, taps[r - kKept]);
+#pragma unroll
+          for (int r = kKept; r < kKernel; ++r) line[r] = reader.fold(taps[r - kKept]);
+        } else {
+#pragma unroll
+          for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
+        }
       }
 #pragma unroll
       for (int r = 0; r < kKernel; ++r) {

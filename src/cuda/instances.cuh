@@ -153,9 +153,12 @@ struct Instances {
     }
     return {};
   }
-  static Function norm_spreads(bool two) {
-    if constexpr (kFloating)
-      return two ? function(&gpu::spread_norms<T, true>) : function(&gpu::spread_norms<T, false>);
+  static Function norm_spreads(bool two, bool square) {
+    if constexpr (kFloating) {
+      if (square)
+        return two ? function(&gpu::spread_norms<T, true, true>) : function(&gpu::spread_norms<T, false, true>);
+      return two ? function(&gpu::spread_norms<T, true, false>) : function(&gpu::spread_norms<T, false, false>);
+    }
     return {};
   }
   static Function plane_spreads(Share share) {

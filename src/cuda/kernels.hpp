@@ -58,8 +58,8 @@ struct Kernels {
   Function (*spread_planes)(Share share);
   /// The same for planar tensors with aligned rows.
   Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
-  /// The backward of lp_pool for windows side by side; `two` taps across.
-  Function (*spread_norms)(bool two);
+  /// The backward of lp_pool for windows side by side; `two` taps across, norm 2.
+  Function (*spread_norms)(bool two, bool square);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.

@@ -5,8 +5,8 @@
 
 namespace cenote::gpu {
 
-/// Windows without dilation, padding and gaps, all whole. kTwo: two taps across, rows begin aligned: both at once.
-template <class T, bool kTwo>
+/// Windows without dilation, padding and gaps, all whole. kTwo: two taps across, rows begin aligned: both at once. kSquare: norm 2.
+template <class T, bool kTwo, bool kSquare>
 __global__ void __launch_bounds__(kBlock)
     spread_norms(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   using Int = std::int32_t;
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kBlock)
   T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c;
   const T grad = static_cast<const T*>(at.grad_output)[place.n * p.grad_output.n + place.c * p.grad_output.c +
                                                        p.grad_output.at(place.z, place.y, place.x)];
-  const Real norm = static_cast<Real>(p.norm_type);
+  const Real norm = kSquare ? Real{2} : static_cast<Real>(p.norm_type);
   Real sum = 0;
   for (Int z = 0; z < depth; ++z) {
     for (Int y = 0; y < height; ++y) {
@@ -29,7 +29,10 @@ __global__ void __launch_bounds__(kBlock)
       for (Int x = 0; x < width; x += kStep) {
         const auto values = load_constant<kStep>(row + x * p.input.w);
 #pragma unroll
-        for (int i = 0; i < kStep; ++i) sum += raise(widen(values.lane[i]), norm);
+        for (int i = 0; i < kStep; ++i) {
+          const Real x_i = widen(values.lane[i]);
+          sum += kSquare ? x_i * x_i : raise(x_i, norm);
+        }
       }
     }
   }
@@ -42,8 +45,10 @@ __global__ void __launch_bounds__(kBlock)
         const auto values = load_constant<kStep>(row + x * p.input.w);
         Vector<T, kStep> shares;
 #pragma unroll
-        for (int i = 0; i < kStep; ++i)
-          shares.lane[i] = narrow<T>(norm * raise(widen(values.lane[i]), norm - Real{1}) * (Real{0} + slope));
+        for (int i = 0; i < kStep; ++i) {
+          const Real x_i = widen(values.lane[i]);
+          shares.lane[i] = narrow<T>(norm * (kSquare ? x_i : raise(x_i, norm - Real{1})) * (Real{0} + slope));
+        }
         store(to + x * p.grad_input.w, shares);
       }
     }

@@ -25,7 +25,6 @@ __device__ inline bool locate(const Params<std::int32_t>& p, std::int64_t code, 
                               std::int32_t& y, std::int32_t& x, bool& wrong) {
   using Int = std::int32_t;
   const Int height = p.axis[1].input, width = p.axis[2].input, kernel_w = p.axis[2].kernel;
-  if (code == -1) return false;
   Int rest = static_cast<Int>(code);
   bool right;
   if (p.index_kind == IndexKind::window) {
@@ -41,7 +40,7 @@ __device__ inline bool locate(const Params<std::int32_t>& p, std::int64_t code, 
     right = right && static_cast<unsigned>(y - top) < static_cast<unsigned>(p.axis[1].kernel) &&
             static_cast<unsigned>(x - left) < static_cast<unsigned>(kernel_w);
   }
-  wrong = wrong || !right;
+  wrong = wrong || (!right && code != -1);
   return right;
 }
 
@@ -138,16 +137,24 @@ __global__ void __launch_bounds__(kPartBlock)
     if (next_x > last_x) next_x = begin_x, ++next_y;
     if (next_y <= last_y) fetch(next_y, next_x, next);
     const Int top = oy * p.axis[1].stride - p.axis[1].pad_begin;
+    // Where all of them point, side by side; only then one after the other what depends on it.
+    Int row[kPartBatch], place[kPartBatch];
 #pragma unroll
     for (int i = 0; i < kPartBatch; ++i) {
-      Int y, x;
+      Int y = -1, x = 0;
       const Int left = (ox + i) * p.axis[2].stride - p.axis[2].pad_begin;
-      if (!locate(p, batch.codes[i], top, left, y, x, wrong)) continue;
+      const bool points = locate(p, batch.codes[i], top, left, y, x, wrong);
       y -= y0;
       x -= x0;
-      if (static_cast<unsigned>(y) >= static_cast<unsigned>(rows) ||
-          static_cast<unsigned>(x) >= static_cast<unsigned>(wide))
-        continue;
+      const bool mine = points && static_cast<unsigned>(y) < static_cast<unsigned>(rows) &&
+                        static_cast<unsigned>(x) < static_cast<unsigned>(wide);
+      row[i] = mine ? y : -1;
+      place[i] = x;
+    }
+#pragma unroll
+    for (int i = 0; i < kPartBatch; ++i) {
+      const Int y = row[i], x = place[i];
+      if (y < 0) continue;
       Column column = columns[x * kPartBlock];
       if (column.row != y) {
         if (column.row >= 0) result[column.row * p.grad_input.h + x * p.grad_input.w] = narrow<T>(column.sum);
