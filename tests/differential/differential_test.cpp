@@ -122,6 +122,54 @@ TEST(Differential, EveryKernelStrideAndDilation) {
   }
 }
 
+/// Each way the CPU backend can take, at sizes where it takes it: small planes side by side, tall and wide windows, outputs straight
+/// from their taps, scatters by planes, rows, columns and bands.
+TEST(Differential, EveryWayToDoIt) {
+  const auto settings = every_target();
+  for (const char* values : {"", " ties", " nan", " zeros"}) {
+    for (const char* line : {
+             "max2d f32 nchw n2c20 h7w7 k2",
+             "max2d f32 nchw n3c17 h20w20 k5 s1 p2",
+             "max2d u8 nchw n2c70 h9w9 k3 s2 p1",
+             "max2d f64 nchw n2c9 h13w14 k3 s1 p1",
+             "max2d f16 nchw n2c33 h14w14 k2",
+             "amax2d f32 nchw n2c20 h14w15 out5x4",
+             "amax2d f32 nhwc n2c40 h14w15 out5x4",
+             "amax2d f32 nchw n2c20 h14w14 out1",
+             "max2d f32 nchw n1c20 h24w25 k13 s1 p6",
+             "max2d f32 nhwc n1c20 h24w25 k13 s1 p6",
+             "max2d f32 nhwc n1c3 h60w50 k31 s1 p15",
+             "max2d f32 nhwc n1c40 h12w13 k3 s2 p1",
+             "max2d bf16 nhwc n1c40 h12w13 k2",
+             "max2d f32 nhwc n1c17 h40w13 k3 s1 p1 d2",
+             "max3d f32 ncdhw n1c2 d4h20w21 k1x3x3 s1x2x2 p0x1x1",
+             "max3d f32 ndhwc n1c33 d4h9w10 k1x3x3 s1x2x2 p0x1x1",
+             "max3d f32 ndhwc n1c33 d7h9w10 k3 s2 p1",
+             "max1d f32 ncw n1c1 w20011 k5 s3",
+             "max1d f32 nwc n1c40 w501 k3 s2",
+             "max1d f32 nwc n1c5 w3001 k9 s4 d2",
+         }) {
+      expect_right(std::string(line) + values, settings);
+    }
+  }
+  for (const char* line : {
+           "avg2d f32 nchw n2c20 h7w7 k2",
+           "avg2d f32 nchw n2c20 h14w14 k7",
+           "avg2d f32 nhwc n2c40 h14w14 k3 s2 p1 nopad",
+           "avg2d f32 nhwc n2c5 h13w17 k10x3 s2 same_lower nopad",
+           "avg2d f32 nchw n1c3 h50w40 k15 s1 p7",
+           "avg2d f32 nhwc n1c20 h50w40 k15 s1 p7 nopad",
+           "avg2d f32 nchw n1c20 h30w31 k12x9 s3x1 p5x4",
+           "aavg2d f32 nchw n2c20 h7w7 out1",
+           "aavg2d f32 nchw n2c20 h14w15 out5x4",
+           "lp2d f32 nchw n2c20 h13w14 k3 s2 norm2",
+           "lp2d f32 nhwc n2c20 h30w14 k12x3 s1 norm3",
+           "avg3d f32 ndhwc n1c20 d6h7w8 k2",
+       }) {
+    expect_right(line, settings);
+  }
+}
+
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
   for (const char* line : {
