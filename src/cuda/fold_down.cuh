@@ -155,11 +155,16 @@ struct RowReader {
 
 /// Blocks on a multiprocessor that the compiler must leave registers for; 0: as it thinks best. As measured.
 template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kStride, bool kDeep>
-inline constexpr int fewest_blocks = kDeep                                                                       ? 0
-                                     : kStride == 1 && kLanes == 4 && sizeof(T) == 4 && !kIndices                ? 4
-                                     : kAs == Lanes::columns && is_extreme<kFold> && sizeof(T) == 4 && !kIndices ? 1
-                                     : kAs == Lanes::channels && kLanes > 1 && sizeof(T) == 2 && kIndices        ? 1
-                                                                                                                 : 0;
+constexpr int count_fewest_blocks() {
+  constexpr bool kWords = sizeof(T) == 4;
+  if (kDeep) return 0;
+  if (kLanes == 1) return kIndices ? 1 : 0;
+  if (kStride == 1 && kLanes == 4 && kWords && !kIndices) return 4;
+  if (kAs == Lanes::columns) return is_extreme<kFold> && kWords && !kIndices ? 1 : 0;
+  return !kWords && kIndices ? 1 : 0;
+}
+template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kStride, bool kDeep>
+inline constexpr int fewest_blocks = count_fewest_blocks<T, kLanes, kAs, kFold, kIndices, kStride, kDeep>();
 
 /// Square windows of kKernel taps, stride kStride along the height (and the width, where lanes are columns), no dilation along both,
 /// none empty. kDeep: windows of several slices, whose order of folding leaves no row to be used twice.
