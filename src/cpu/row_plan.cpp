@@ -314,6 +314,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
       plan.columns == Columns::per_channel || plan.columns == Columns::gathered || plan.columns == Columns::spanned;
   plan.table.most = axis.kernel;
   if (!plain || tabled) {
+    if (target_total > kMostColumns / plan.inner) return false;
     make_table(plan, target_total, reversed);
     plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
   }

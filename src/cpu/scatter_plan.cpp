@@ -166,8 +166,10 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   }
 
   const std::int64_t columns = axis[2].output;
-  plan.expanded = channels_last && !plan.compares && plan.inner < kWideColumn && plan.chunk == plan.inner &&
-                  (small.w == plan.inner || columns == 1) && (p.indices.w == plan.inner || columns == 1);
+  if (columns > kMostColumns) return false;
+  plan.expanded = channels_last && !plan.compares && plan.inner < kWideColumn && columns <= kMostColumns / plan.inner &&
+                  plan.chunk == plan.inner && (small.w == plan.inner || columns == 1) &&
+                  (p.indices.w == plan.inner || columns == 1);
   plan.segment = kSegment;
   if (plan.axis == 2) {  // no longer than scratch
     const std::int64_t step = cut_axis.rule == WindowRule::adaptive ? cut_axis.kernel : cut_axis.stride;

@@ -11,6 +11,10 @@ inline constexpr std::int64_t kSerialBytes = 128 * 1024;
 /// Pieces per thread: enough to even out threads that start late, few enough to keep rows together.
 inline constexpr std::int64_t kPiecesPerThread = 4;
 
+/// Rows of more columns than this have no tables, which take as much memory as the row: they are folded plainly. Not measured: a
+/// plan of a few hundred megabytes is the most that anybody will expect.
+inline constexpr std::int64_t kMostColumns = std::int64_t{1} << 24;
+
 /// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
 inline constexpr std::int64_t kTileBytes = 16 * 1024;
 /// The same where windows are wide, in L2.
