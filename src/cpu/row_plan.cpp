@@ -320,7 +320,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
   const std::int64_t most = plan.table.most;
   const std::int64_t planes = plan.outer * plan.inner * static_cast<std::int64_t>(size_of(p.dtype));
-  plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= stream_bytes();
+  plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= kStreamBytes;
   if (plan.streams && plan.source.dense) {
     const std::int64_t step =
         plan.source.height * (reversed ? 1 : p.axis[1].stride) * static_cast<std::int64_t>(size_of(p.dtype));

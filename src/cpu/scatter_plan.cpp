@@ -158,7 +158,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
     plan.bands = cut(cut_axis, slices);
     plan.capacity = smaller(plan.capacity, slices);
-    plan.streams = described.bytes_moved >= stream_bytes();
+    plan.streams = described.bytes_moved >= kStreamBytes;
     plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
     if (plan.in_place) plan.capacity = slices;
     const bool usual = p.index_dtype == DType::i64 || p.index_dtype == DType::u8;  // PyTorch's, and what the tape keeps
