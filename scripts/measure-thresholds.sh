@@ -25,8 +25,9 @@ kSerialBytes|16384 131072 1048576|(tiny|vgg16-5).*f32.*forward$
 
 source=build/thresholds/source
 build=build/thresholds/build
-mkdir -p "$source"
+mkdir -p "$source/tests"
 cp -r CMakeLists.txt CMakePresets.json cmake include src bench "$source/"
+cp -r tests/reference tests/problems "$source/tests/"
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCENOTE_CUDA=OFF -DCENOTE_TESTS=OFF -DCENOTE_TOOLS=OFF \
   -DCENOTE_EXAMPLES=OFF -DCENOTE_DISABLED_TARGETS='HWY_SSSE3|HWY_AVX3_DL|HWY_SSE4' >/dev/null
 
