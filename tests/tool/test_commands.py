@@ -150,6 +150,12 @@ class Others(ToolTest):
         cenote("check", "max2d f32 nonsense", code=USAGE)
         self.refuses(USAGE, "check", says=["problem"])
 
+    def test_bench_refuses(self):
+        for problem, says in [("k0", "kernel_size must be greater than 0"), ("k2 s0", "stride must be greater than 0"), ("k3 p5", "padding")]:
+            self.refuses(USAGE, "bench", f"max2d f32 nchw n1c1 h4w4 {problem}", says=[says])
+        huge = 2**63 - 1
+        self.refuses(USAGE, "bench", f"max2d f32 nchw n1c1 h{huge}w{huge} k2", says=["63 bits"])
+
     def test_explain_plan(self):
         text = cenote("explain-plan", "max2d f32 nchw n1c3 h9w8 k3x2 s2x2").stdout.decode()
         self.assertIn("[1, 3, 9, 8] -> [1, 3, 4, 4]", text)

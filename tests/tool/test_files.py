@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 
-from support import CENOTE, INPUT, OUTPUT, SANITIZED, ToolTest, cenote, numbers, pool2d
+from support import CENOTE, INPUT, OUTPUT, SANITIZED, USAGE, ToolTest, cenote, numbers, pool2d
 
 
 def sparse_npy(path, shape, dtype="<f4"):
@@ -41,6 +41,21 @@ class Outputs(ToolTest):
         umask = os.umask(0)
         os.umask(umask)
         self.assertEqual((self.dir / "y.npy").stat().st_mode & 0o777, 0o666 & ~umask)
+
+    def test_no_result_replaces_another_or_what_it_needs(self):
+        """Names are compared as files, however they are spelt."""
+        before = (self.dir / "x.npy").read_bytes()
+        for name in ["o.npy", "./o.npy", f"../{self.dir.name}/o.npy"]:
+            self.refuses(USAGE, "pool", "x.npy", "o.npy", "--indices", name, *self.op, cwd=self.dir, says=["output's name too"])
+        self.refuses(USAGE, "pool", "x.npy", "o.npy", "--indices", "./x.npy", *self.op, cwd=self.dir, says=["is the input"])
+        self.refuses(USAGE, "explain", "x.npy", "--op", "max", "--kernel", 2, "--crop", "4x4+0+0", "--svg", "./x.npy", cwd=self.dir,
+                     says=["is the input"])
+        self.assertEqual((self.dir / "x.npy").read_bytes(), before)
+        self.assertEqual(self.listing(), ["x.npy"])
+        cenote("pool", "x.npy", "o.npy", "--indices", "i.npy", *self.op, cwd=self.dir)
+        before = (self.dir / "i.npy").read_bytes()
+        self.refuses(USAGE, "unpool", "o.npy", "./i.npy", "--indices", "i.npy", "--kernel", 2, cwd=self.dir, says=["replace the indices"])
+        self.assertEqual((self.dir / "i.npy").read_bytes(), before)
 
     def test_full_disk(self):
         """A limit on the size of files is met like the end of the disk: in the middle of a write."""

@@ -42,8 +42,8 @@ def on_terminal(*arguments, columns=80, streams=("stdout", "stderr"), environmen
 class Progress(ToolTest):
     def setUp(self):
         super().setUp()
-        sparse_npy(self.dir / "x.npy", (48, 1, 2048, 4096))  # 1.5 GiB, long enough for a bar
-        self.call = ["pool", self.dir / "x.npy", self.dir / "y.npy", "--op", "max", "--kernel", 4, "--memory", "16M"]
+        sparse_npy(self.dir / "x.npy", (160, 1, 2048, 4096))  # 5 GiB, long enough for a bar on a fast machine
+        self.call = ["pool", self.dir / "x.npy", self.dir / "y.npy", "--op", "max", "--kernel", 4, "--memory", "16M", "--threads", 1]
 
     def test_bar(self):
         for columns in [40, 80, 200]:
@@ -62,7 +62,7 @@ class Progress(ToolTest):
 
     def test_summary_names_the_result(self):
         text, _ = on_terminal(*self.call)
-        self.assertIn("[48, 1, 512, 1024]", text)
+        self.assertIn("[160, 1, 512, 1024]", text)
 
     def test_silent_otherwise(self):
         done = cenote(*self.call)
@@ -76,8 +76,8 @@ class Progress(ToolTest):
         done = cenote(*self.call, "--json")
         self.assertEqual(done.stderr, b"")
         result = json.loads(done.stdout)
-        self.assertEqual(result["output_shape"], [48, 1, 512, 1024])
-        self.assertEqual(result["input_shape"], [48, 1, 2048, 4096])
+        self.assertEqual(result["output_shape"], [160, 1, 512, 1024])
+        self.assertEqual(result["input_shape"], [160, 1, 2048, 4096])
         self.assertEqual(result["dtype"], "f32")
         self.assertGreater(result["pieces"], 1)
         text, _ = on_terminal(*self.call, "--json", streams=("stderr",))

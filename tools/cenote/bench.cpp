@@ -5,6 +5,8 @@
 #include "common/text.hpp"
 #include "problems/problem.hpp"
 
+#include <cenote/plan.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <ostream>
 #include <regex>
+#include <span>
 #include <stdexcept>
 #include <thread>
 
@@ -78,8 +81,11 @@ Case to_case(const std::string& text) {
   }
   result.layouts = {problem.layout == testing::Layout::planar ? MemoryFormat::contiguous : MemoryFormat::channels_last};
   try {
+    // The plan refuses what cannot be pooled, before anything is allocated or divided by it.
+    const Shape shape{std::span<const std::int64_t>(result.shape)};
+    (void)Plan::make(Pass::forward, TensorDesc::contiguous(problem.dtype, shape), result.spec);
     result.geometry = resolve(result.spec, result.shape);
-  } catch (const std::runtime_error& error) {
+  } catch (const std::exception& error) {
     throw UsageError("'" + text + "': " + error.what());
   }
   const Op op = result.spec.op;
@@ -160,13 +166,17 @@ int run_bench(const std::vector<std::string>& arguments, std::ostream& out, std:
   try {
     return measure(parse(arguments), out);
   } catch (const UsageError& error) {
-    errors << "cenote bench: " << error.what() << '\n';
+    errors << "cenote: " << error.what() << '\n';
   } catch (const testing::ProblemError& error) {
-    errors << "cenote bench: no such problem: " << error.what() << '\n';
+    errors << "cenote: no such problem: " << error.what() << '\n';
   } catch (const std::regex_error&) {
-    errors << "cenote bench: --filter is not a regular expression\n";
+    errors << "cenote: --filter is not a regular expression\n";
+  } catch (const std::bad_alloc&) {
+    errors << "cenote: not enough memory for this problem\n";
+  } catch (const std::length_error&) {
+    errors << "cenote: not enough memory for this problem\n";
   } catch (const std::runtime_error& error) {
-    errors << "cenote bench: " << error.what() << '\n';
+    errors << "cenote: " << error.what() << '\n';
   }
   return 2;
 }

@@ -292,6 +292,9 @@ void run_explain(const ExplainCommand& command) {
   }
   std::fputs(to_text(story, style).c_str(), stdout);
   if (command.svg) {
+    if (same_file(*command.svg, command.file)) {
+      throw Failure::make(ExitCode::usage, "--svg: {} is the input; name another file", *command.svg);
+    }
     const std::string svg = to_svg(story);
     OutputFile file(*command.svg);
     file.write(std::as_bytes(std::span(svg)));

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <array>
@@ -230,11 +231,18 @@ void InputFile::prefetch(std::int64_t offset, std::int64_t length) const noexcep
   if (length > 0) posix_fadvise(descriptor_.get(), offset, length, POSIX_FADV_WILLNEED);
 }
 
-bool InputFile::same_file_as(const std::string& other_path) const noexcept {
-  struct stat mine {
-  }, other{};
-  return fstat(descriptor_.get(), &mine) == 0 && stat(other_path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
-         mine.st_ino == other.st_ino;
+bool same_file(const std::string& one, const std::string& other) {
+  if (one == "-" || other == "-") return false;
+  struct stat first {
+  }, second{};
+  if (stat(one.c_str(), &first) == 0 && stat(other.c_str(), &second) == 0) {
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  }
+  std::error_code error;
+  auto place = [&](const std::string& name) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error);
+  };
+  return place(one) == place(other) && !error;
 }
 
 OutputFile::OutputFile(const std::string& path) : path_(path), directory_(directory_of(path)) {

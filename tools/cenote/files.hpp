@@ -8,6 +8,9 @@
 
 namespace cenote::tool {
 
+/// Whether two names mean one file, there already or not. "-" means none.
+bool same_file(const std::string& one, const std::string& other);
+
 /// Closes on destruction.
 class Descriptor {
  public:
@@ -57,7 +60,6 @@ class InputFile {
   Mapping map(std::int64_t offset, std::int64_t length) const;
   /// Asks the kernel to start reading; costs nothing when it does not care to.
   void prefetch(std::int64_t offset, std::int64_t length) const noexcept;
-  bool same_file_as(const std::string& other_path) const noexcept;
 
   /// An unnamed temporary file to spool into (decoded pictures larger than memory): opened for writing, then read as any other.
   static InputFile adopt(Descriptor descriptor, const std::string& path);

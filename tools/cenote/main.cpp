@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
     const Command command = parse_command_line(std::vector<std::string>(argv + 1, argv + argc));
     const int code = std::visit([](const auto& one) { return run(one); }, command);
     std::cout.flush();
-    if (std::fflush(stdout) != 0 || !std::cout) return fail(ExitCode::output, "standard output cannot be written");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
+      return fail(ExitCode::output, "standard output cannot be written");
     return code;
   } catch (const Failure& failure) {
     return fail(failure.code(), failure.what());

@@ -165,8 +165,11 @@ void pool_one(const PoolCommand& command, const Job& job) {
                  source.fortran_order(), bits);
   std::unique_ptr<ArraySink> index_sink;
   if (spec.return_indices) {
-    if (job.indices == job.output) {
+    if (same_file(job.indices, job.output)) {
       throw Failure::make(ExitCode::usage, "--indices: {} is the output's name too", job.indices);
+    }
+    if (same_file(job.indices, job.input)) {
+      throw Failure::make(ExitCode::usage, "--indices: {} is the input; name another file", job.indices);
     }
     if (format_of(job.indices) != FileFormat::npy) {
       throw Failure::make(ExitCode::usage, "--indices: {}: indices are written as .npy", job.indices);

@@ -49,6 +49,9 @@ void run_unpool(const UnpoolCommand& command) {
   const Shape output_shape = file_shape(axes, whole.output.shape);
   const TensorDesc output = logical_desc(axes, source.dtype(), output_shape, source.fortran_order());
   const int bits = command.bits.value_or(picture ? source.picture()->bits : 8);
+  if (same_file(command.output, command.indices)) {
+    throw Failure::make(ExitCode::usage, "{}: the output would replace the indices; name another file", command.output);
+  }
   ArraySink sink(command.output, source.dtype(), shape_in_file(command.output, axes, order, whole.output.shape),
                  source.fortran_order(), bits);
 
