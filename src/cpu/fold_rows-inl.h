@@ -152,9 +152,9 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
   return rows;
 }
 
-/// The same rows for a fold straight from the taps. False where there are none.
+/// The same rows for a fold straight from the taps.
 template <class T, class Code>
-bool FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
+void FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
                     const RowRange& height, const T* source, DirectRows<T, Code>& rows) {
   const Problem& p = plan.problem;
   rows.count = 0;
@@ -168,7 +168,6 @@ bool FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& til
       ++rows.count;
     }
   }
-  return rows.count > 0;
 }
 
 /// One target row of the forward. `tall` folds the source rows of tall windows.
@@ -194,7 +193,8 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   if constexpr (kIsPlain<kMap>) {
     if (direct) {
       DirectRows<T, CodeOf<C>> taps;
-      rows = FindDirectRows(plan, unit, tile, depth, height, source, taps) ? taps.count : 0;
+      FindDirectRows(plan, unit, tile, depth, height, source, taps);
+      rows = taps.count;
       if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
       const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
       FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);

@@ -1,5 +1,5 @@
-// From indices to positions of a band: one multiplication per index instead of a division, the loops vectorised by the compiler
-// for every instruction set.
+// From indices to elements of a band, a vector at a time: the rows of a window are tried one by one; where there are many, a
+// multiplication takes a division's place. Each index is checked against its window on the way.
 #include "cpu/scatter_plan.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -21,10 +21,6 @@ Axis simplified(const Axis& axis) {
   return {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
 }
 
-bool is_channels_last(const Problem& p, const Layout& layout) {
-  return p.channels > 1 && layout.c == 1 && (layout.w != 1 || p.axis[2].input == 1);
-}
-
 RowTensor row_tensor(const Layout& l, std::int64_t inner, std::int64_t columns) {
   if (inner == 1) return {l.n, l.c, l.d, l.h, l.w, 1, l.w == 1 || columns == 1};
   return {l.n, 0, l.d, l.h, l.w, l.c, l.c == 1 && (l.w == inner || columns == 1)};
@@ -70,13 +66,11 @@ Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, st
 
 /// Windows so tall, and so much overlapping, that rows are folded in blocks: see tall-inl.h.
 bool is_tall(const Problem& p, RowTask task) {
-  const Axis &depth = p.axis[0], &height = p.axis[1];
-  const bool flat = depth.rule == WindowRule::sliding && depth.kernel == 1 && depth.stride == 1 &&
-                    depth.pad_begin == 0 && depth.input == depth.output;
+  const Axis& height = p.axis[1];
   const std::int64_t most_overlap = task == RowTask::fold ? height.kernel / 3 : 1;
-  return flat && p.reduction != Reduction::power && !p.absolute && height.rule == WindowRule::sliding &&
-         height.dilation == 1 && height.kernel >= kTallTaps && height.kernel <= kMostTallTaps &&
-         height.stride <= most_overlap;
+  return is_identity(p.axis[0]) && p.reduction != Reduction::power && !p.absolute &&
+         height.rule == WindowRule::sliding && height.dilation == 1 && height.kernel >= kTallTaps &&
+         height.kernel <= kMostTallTaps && height.stride <= most_overlap;
 }
 
 /// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.

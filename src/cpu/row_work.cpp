@@ -120,8 +120,10 @@ void RowWork::run(const RowPointers& pointers, std::int64_t begin, std::int64_t 
 }
 
 std::string RowWork::explain() const {
-  const char* what =
-      task_ == RowTask::fold ? "fold down the rows, then along them" : "gather from the rows of grad_output";
+  const char* what = task_ == RowTask::sum_backward ? "gather from the rows of grad_output"
+                     : plan_.direct                 ? "fold each output straight from its taps"
+                     : plan_.tall                   ? "fold down the rows in blocks, then along them"
+                                                    : "fold down the rows, then along them";
   return std::string(what) + "; rows of " + (plan_.inner == 1 ? "single planes" : "channels-last columns") + " in " +
          std::to_string(plan_.tiles.size()) + (plan_.tiles.size() == 1 ? " tile; " : " tiles; ") +
          name_of(plan_.columns) + ", because " + reason_of(plan_);

@@ -106,7 +106,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
   const Layout& large = !unpool ? p.grad_input : forward ? p.output : p.grad_output;
   const Layout& small = !unpool ? p.grad_output : forward ? p.input : p.grad_input;
-  const bool channels_last = p.channels > 1 && large.c == 1 && (large.w != 1 || axis[2].input == 1);
+  const bool channels_last = is_channels_last(p, large);
   if (plane_size(p) >= std::int64_t{1} << 30) return false;
   std::int64_t taps = 1;
   for (const Axis& one : p.axis) taps = taps > INT32_MAX / one.kernel ? INT32_MAX : taps * one.kernel;
@@ -118,8 +118,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.inner = channels_last ? p.channels : 1;
   plan.outer_minor_count = channels_last ? 1 : p.channels;
   plan.outer = p.batch * plan.outer_minor_count;
-  const bool flat_windows = axis[0].rule == WindowRule::sliding && axis[0].kernel == 1 && axis[0].stride == 1 &&
-                            axis[0].input == axis[0].output && axis[1].input > 1 && !unpool;
+  const bool flat_windows = is_identity(axis[0]) && axis[1].input > 1 && !unpool;
   plan.slabs = flat_windows ? axis[0].input : 1;
   plan.axis = axis[0].input > plan.slabs ? 0 : axis[1].input > 1 ? 1 : 2;
   plan.slice = plane_size(p) / plan.slabs / axis[plan.axis].input;

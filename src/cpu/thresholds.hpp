@@ -1,4 +1,5 @@
-// Where one way of folding becomes faster than another: every number that was measured, beside the measurement.
+// Where one way becomes faster than another: every number that decides, beside its reason. scripts/measure-thresholds.sh measures
+// those that depend on the machine.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,8 @@ inline constexpr std::int64_t kMostPlaneEntries = 32 * 1024;
 inline constexpr std::int64_t kPlanesInTurns = 4;
 /// The most elements of planes that are located together: 64 KiB of f32.
 inline constexpr std::int64_t kGroupElements = 16 * 1024;
-/// Windows of so few taps, in columns of so many channels, are compared with vectors of indices, tap by tap: a scalar scatter takes some 8 instructions per index.
+/// Windows of so few taps, in columns of so many channels, are compared with vectors of indices, tap by tap: a scalar scatter takes
+/// some 8 instructions per index.
 inline constexpr std::int64_t kComparedTaps = 12;
 inline constexpr std::int64_t kComparedChannels = 32;
 /// Units of a scatter that there should be at least, for threads to share.

@@ -29,6 +29,12 @@ struct Axis {
   std::int64_t pad_end;
 };
 
+/// Each output sees the one input at its own position.
+CENOTE_HOST_DEVICE constexpr bool is_identity(const Axis& axis) {
+  return axis.rule == WindowRule::sliding && axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 &&
+         axis.input == axis.output;
+}
+
 /// The taps of one window along one axis: first, first + step, ..., count of them, all inside the input.
 struct Window {
   std::int64_t first;

@@ -53,6 +53,11 @@ Status describe(Pass pass, const TensorDesc& input, const PoolSpec& spec, const 
 /// The elements of the plane of the pool's input (for max_unpool: of its output).
 inline std::int64_t plane_size(const Problem& p) { return p.axis[0].input * p.axis[1].input * p.axis[2].input; }
 
+/// Whether the channels of one position of the pool's input side lie together.
+inline bool is_channels_last(const Problem& p, const Layout& layout) {
+  return p.channels > 1 && layout.c == 1 && (layout.w != 1 || p.axis[2].input == 1);
+}
+
 /// Window starts of one fractional axis for one sample, computed in f64 for f64 tensors and in f32 for all others.
 /// False when the sample is outside [0, 1) (or NaN). `starts` has axis.output entries.
 bool fractional_starts(const Axis& axis, DType dtype, double sample, std::int64_t* starts);
