@@ -35,21 +35,13 @@ test: test-main test-asan test-tsan
 test-main:
 	@$(MAKE) --no-print-directory test-$(PRESET)
 
-# One rule for every preset: test-release, test-ci, test-debug, test-asan.
-.PHONY: test-release test-ci test-debug test-asan
-test-release test-ci test-debug test-asan: test-%:
+# One rule for every preset: test-release, test-ci, test-debug, test-asan, test-tsan.
+.PHONY: test-release test-ci test-debug test-asan test-tsan
+test-release test-ci test-debug test-asan test-tsan: test-%:
 	@$(PACKAGES) build test tool nn
 	cmake --preset $* $(CMAKE_ARGS)
 	cmake --build --preset $* --parallel $(JOBS)
 	ctest --preset $* --parallel $(JOBS)
-
-# The thread sanitizer has something to say only where threads meet: the executors' tests and concurrent runs of one plan.
-.PHONY: test-tsan
-test-tsan:
-	@$(PACKAGES) build test nn
-	cmake --preset tsan $(CMAKE_ARGS)
-	cmake --build --preset tsan --parallel $(JOBS) --target differential_test plan_run_test
-	ctest --preset tsan --tests-regex '^(PlanRun|Differential.ThreadCounts)'
 
 .PHONY: bench
 bench:

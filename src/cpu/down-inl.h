@@ -6,6 +6,7 @@
 #define CENOTE_CPU_DOWN_INL_H_
 #endif
 
+#include "cpu/ahead-inl.h"
 #include "cpu/fold-inl.h"
 #include "cpu/power-inl.h"
 #include "cpu/rows.hpp"
@@ -96,19 +97,13 @@ HWY_INLINE void FoldDown(D d, const RowBlock<T, CodeOf<C>>& block, std::int64_t 
 
 /// A block that starts afresh. The ragged end is folded again from its last whole vector; rows shorter than one have room behind.
 template <Fold kFold, int kRows, class T, class C>
-void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
+void DownAfresh(const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, Ahead& ahead, C* HWY_RESTRICT buffer,
                 CodeOf<C>* HWY_RESTRICT codes) {
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t x = 0;
   for (; x + 2 * lanes <= elements; x += 2 * lanes) {
-    if (plan.fetch_ahead != 0) {
-      for (int row = 0; row < (kRows == 0 ? block.count : kRows); ++row) {
-        const char* ahead = reinterpret_cast<const char*>(block.rows[row] + x) + plan.fetch_ahead;
-        hwy::Prefetch(ahead);
-        if constexpr (2 * hn::MaxLanes(d) * sizeof(T) > 64) hwy::Prefetch(ahead + 64);
-      }
-    }
+    ahead.Move(2 * lanes * static_cast<std::int64_t>(sizeof(T)));
     FoldDown<kFold, 2, kRows>(d, block, x, buffer, codes);
   }
   if (x + lanes <= elements) {
@@ -122,13 +117,13 @@ void DownAfresh(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::i
 
 /// Folds a block of rows into the buffer.
 template <Fold kFold, class T, class C>
-void Down(const RowPlan& plan, const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, C* HWY_RESTRICT buffer,
+void Down(const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, Ahead& ahead, C* HWY_RESTRICT buffer,
           CodeOf<C>* HWY_RESTRICT codes) {
   if (!block.continues) {
     switch (block.count) {
-      case 2: return DownAfresh<kFold, 2>(plan, block, elements, buffer, codes);
-      case 3: return DownAfresh<kFold, 3>(plan, block, elements, buffer, codes);
-      default: return DownAfresh<kFold, 0>(plan, block, elements, buffer, codes);
+      case 2: return DownAfresh<kFold, 2>(block, elements, ahead, buffer, codes);
+      case 3: return DownAfresh<kFold, 3>(block, elements, ahead, buffer, codes);
+      default: return DownAfresh<kFold, 0>(block, elements, ahead, buffer, codes);
     }
   }
   const hn::ScalableTag<C> d;

@@ -126,11 +126,13 @@ void PutRow(const RowPlan& plan, std::int64_t columns, const C* values, T* stage
 
 /// Codes become indices. A code of -1 is "none" in every kind.
 template <class Index, class Code>
-void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* HWY_RESTRICT codes, Index* staged,
-                Index* target) {
-  Index* HWY_RESTRICT to = plan.indices.dense ? target : staged;
-  for (std::int64_t q = 0; q < columns * plan.inner; ++q) to[q] = static_cast<Index>(codes[q]);
-  if (!plan.indices.dense) unpack_row(plan.indices, columns, plan.inner, staged, target);
+void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* codes, Index* staged, Index* target) {
+  if (plan.indices.dense) {
+    StoreAs(codes, target, columns * plan.inner, plan.streams);
+  } else {
+    StoreAs(codes, staged, columns * plan.inner);
+    unpack_row(plan.indices, columns, plan.inner, staged, target);
+  }
 }
 
 /// Columns whose window lies wholly outside the input have no winner; window taps count from the unclipped window's first one.

@@ -6,7 +6,7 @@
 #define CENOTE_CPU_FOLD_ROWS_INL_H_
 #endif
 
-#include "cpu/direct-inl.h"
+#include "cpu/stencil-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -99,6 +99,15 @@ void FinishSourceRows(const RowPlan& plan, const Tile& tile, const Workspace<T, 
   FillPadding<kFold>(plan, tile, space.buffer, space.codes);
 }
 
+/// What is fetched early while a target row is folded.
+template <class T>
+Ahead AheadOf(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
+              const RowRange& height, const T* source) {
+  if (plan.fetch_ahead == 0) return {};
+  return {plan, source + unit.offset(plan.source, depth.first, height.first, tile.source_first),
+          tile.source_columns * plan.inner * static_cast<std::int64_t>(sizeof(T)), depth.count};
+}
+
 /// The source rows of one target row, folded into the buffer with its padding. Returns how many there are.
 template <Fold kFold, Map kMap, class T, class C>
 std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
@@ -112,6 +121,7 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
   const bool short_row = elements < static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()));
   const bool pack = !plan.source.dense || (short_row && kMap == Map::identity);
   using S = Folded<kMap, T, C>;
+  Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
   std::int64_t z = 0, y = 0;
   for (std::int64_t done = 0; done < rows; done += kRowBlock) {
     RowBlock<S, CodeOf<C>> block;
@@ -146,22 +156,22 @@ std::int64_t FoldSourceRows(const RowPlan& plan, const UnitCursor& unit, const T
         case Codes::ascending: block.codes[i] = static_cast<CodeOf<C>>((done + i) * plan.widest); break;
       }
     }
-    Down<kFold>(plan, block, elements, buffer, codes);
+    Down<kFold>(block, elements, ahead, buffer, codes);
   }
   if (rows > 0) FinishSourceRows<kFold>(plan, tile, space);
   return rows;
 }
 
-/// The same rows for a fold straight from the taps.
+/// The same rows, from a column on, for a fold straight from the taps.
 template <class T, class Code>
-void FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& tile, const RowRange& depth,
+void FindDirectRows(const RowPlan& plan, const UnitCursor& unit, std::int64_t column, const RowRange& depth,
                     const RowRange& height, const T* source, DirectRows<T, Code>& rows) {
   const Problem& p = plan.problem;
   rows.count = 0;
   for (std::int64_t z = 0; z < depth.count; ++z) {
     for (std::int64_t y = 0; y < height.count; ++y) {
       const std::int64_t d = depth.first + z * depth.step, h = height.first + y * height.step;
-      rows.rows[rows.count] = source + unit.offset(plan.source, d, h, tile.source_first);
+      rows.rows[rows.count] = source + unit.offset(plan.source, d, h, column);
       rows.codes[rows.count] =
           static_cast<Code>(plan.code_kind == Codes::flat ? (d * p.axis[1].input + h) * p.axis[2].input
                                                           : (depth.skipped + z) * height.whole + height.skipped + y);
@@ -170,7 +180,95 @@ void FindDirectRows(const RowPlan& plan, const UnitCursor& unit, const Tile& til
   }
 }
 
-/// One target row of the forward. `tall` folds the source rows of tall windows.
+/// How far one of the ways to fold has brought a target row.
+template <class C>
+struct FoldedRow {
+  C* values;
+  std::int64_t rows;        // source rows inside the input
+  bool divided = false;     // averages
+  bool has_indices = true;  // codes are indices, not yet to be corrected
+};
+
+/// Columns of many channels, straight from the taps. `straight`: where the values may be put; averages are divided on the way.
+template <Fold kFold, Map kMap, class T, class C>
+FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth, const RowRange& height,
+                             double row_factor, const T* source, const Workspace<T, C>& space, C* straight) {
+  constexpr bool kDivides = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
+  const Tile& tile = unit.tile();
+  DirectRows<T, CodeOf<C>> taps;
+  FindDirectRows(plan, unit, tile.source_first, depth, height, source, taps);
+  const bool divides = kDivides && plan.problem.reduction == Reduction::average;
+  C* result = kDivides || kFold != Fold::sum ? straight : space.result;
+  FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
+  return {result, taps.count, divides};
+}
+
+/// Planar rows, straight from the taps.
+template <Fold kFold, Map kMap, class T, class C>
+FoldedRow<C> FoldRowAsStencil(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth,
+                              const RowRange& height, const T* source, const Workspace<T, C>& space, C* straight) {
+  const Tile& tile = unit.tile();
+  const Axis& axis = plan.problem.axis[2];
+  DirectRows<T, CodeOf<C>> rows;
+  FindDirectRows(plan, unit, 0, depth, height, source, rows);
+  if (plan.code_kind == Codes::taps) {
+    for (int row = 0; row < rows.count; ++row) rows.codes[row] *= static_cast<CodeOf<C>>(axis.kernel);
+  }
+  // Strided loads read a little more than they need: there is something behind all rows but the tensor's last.
+  const auto beyond = static_cast<std::int64_t>(4 * hn::Lanes(hn::ScalableTag<C>()));
+  const bool has_more = rows.rows[rows.count - 1] - source + axis.input + beyond <= plan.source_extent;
+  Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
+  C* result = kFold == Fold::sum ? space.result : straight;
+  FoldStencilRow<kFold, kMap>(plan, tile, rows, axis.input + (has_more ? beyond : 0), ahead, space.packed, result,
+                              space.result_codes);
+  return {result, rows.count};
+}
+
+/// Down the rows, then along. `tall` folds the source rows of tall windows.
+template <Fold kFold, Map kMap, class T, class C, class Tall>
+FoldedRow<C> FoldRowDownAndAlong(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth,
+                                 const RowRange& height, const T* source, const Workspace<T, C>& space, C* straight,
+                                 Tall& tall) {
+  const Tile& tile = unit.tile();
+  const std::int64_t elements = tile.target_columns * plan.inner;
+  FoldedRow<C> folded{space.result, 0, false, false};
+  if (plan.tall) {
+    if constexpr (kIsPlain<kMap>) folded.rows = tall.Run(unit, tile);
+  } else {
+    folded.rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
+  }
+  const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
+  const bool regular = plan.columns == Columns::strided ||
+                       (plan.columns == Columns::consecutive && plan.problem.axis[2].kernel < kDoublingTaps);
+  if (kFold != Fold::sum && regular && folded.rows > 0 &&
+      elements >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
+    folded.values = straight;
+  }
+  const AlongRow<C> row{plan, tile, space.buffer, space.codes, folded.values, space.result_codes, tap_step};
+  if (folded.rows == 0) {
+    for (std::int64_t q = 0; q < elements; ++q) space.result[q] = IdentityOf<kFold, C>();
+    if constexpr (kFold == Fold::max_indexed) {
+      for (std::int64_t q = 0; q < elements; ++q) space.result_codes[q] = -1;
+    }
+  } else if constexpr (kFold == Fold::max && hwy::IsFloat<C>()) {
+    const bool in_order = folded.rows == 1 && plan.columns != Columns::spanned;
+    if (in_order || !HasNegativeZeros(space.buffer + tile.pad_left * plan.inner, tile.source_columns * plan.inner)) {
+      Along<kFold, false>(row);
+    } else {
+      // Codes only settle ties here: any ascending ones will do.
+      FoldSourceRows<Fold::max_indexed, kMap>(plan, unit, tile, depth, height, source, space);
+      Along<Fold::max_indexed, true>(row);
+    }
+  } else if (folded.rows == 1 && tile.pad_left == 0) {
+    Along<kFold, false>(row);
+  } else {
+    Along<kFold, kFold == Fold::max_indexed>(row);
+  }
+  folded.has_indices = folded.rows == 0;
+  return folded;
+}
+
+/// One target row of the forward.
 template <Fold kFold, Map kMap, class T, class C, class Tall>
 void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
                     const UnitCursor& unit, Tall& tall) {
@@ -179,82 +277,47 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const std::int64_t elements = tile.target_columns * plan.inner;
   const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
   const auto* source = static_cast<const T*>(pointers.source);
-  const bool direct = plan.direct && plan.source.dense && kIsPlain<kMap>;
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
   // Where nothing is left to be done to the result, it is folded straight into the target.
   C* straight = space.result;
   if constexpr (std::is_same_v<T, C> && (kMap == Map::identity || kMap == Map::absolute)) {
     if (plan.target.dense && !plan.streams) straight = target;
   }
-  C* result = space.result;
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
-  constexpr bool kDividesOnTheWay = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
-  std::int64_t rows = 0;
+  FoldedRow<C> folded{};
+  bool done = false;
   if constexpr (kIsPlain<kMap>) {
-    if (direct) {
-      DirectRows<T, CodeOf<C>> taps;
-      FindDirectRows(plan, unit, tile, depth, height, source, taps);
-      rows = taps.count;
-      if constexpr (kDividesOnTheWay || kFold != Fold::sum) result = straight;
-      const bool divides = kDividesOnTheWay && plan.problem.reduction == Reduction::average;
-      FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
-    }
-  }
-  if (direct) {
-  } else if (plan.tall) {
-    if constexpr (kIsPlain<kMap>) rows = tall.Run(unit, tile);
-  } else {
-    rows = FoldSourceRows<kFold, kMap>(plan, unit, tile, depth, height, source, space);
-  }
-  const CodeOf<C> tap_step = plan.code_kind == Codes::flat ? 0 : 1;
-  const bool regular = plan.columns == Columns::strided ||
-                       (plan.columns == Columns::consecutive && plan.problem.axis[2].kernel < kDoublingTaps);
-  if (!direct && kFold != Fold::sum && regular && rows > 0 &&
-      elements >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
-    result = straight;
-  }
-  const AlongRow<C> row{plan, tile, space.buffer, space.codes, result, space.result_codes, tap_step};
-  if (direct) {
-  } else if (rows == 0) {
-    for (std::int64_t q = 0; q < elements; ++q) space.result[q] = IdentityOf<kFold, C>();
-    if constexpr (kFold == Fold::max_indexed) {
-      for (std::int64_t q = 0; q < elements; ++q) space.result_codes[q] = -1;
-    }
-  } else if constexpr (kFold == Fold::max && hwy::IsFloat<C>()) {
-    const bool in_order = rows == 1 && plan.columns != Columns::spanned;
-    if (in_order || !HasNegativeZeros(space.buffer + tile.pad_left * plan.inner, tile.source_columns * plan.inner)) {
-      Along<kFold, false>(row);
+    done = true;
+    if (plan.direct) {
+      folded = FoldRowDirectly<kFold, kMap>(plan, unit, depth, height, row_factor, source, space, straight);
+    } else if (plan.stencil && depth.count * height.count > 0) {
+      folded = FoldRowAsStencil<kFold, kMap>(plan, unit, depth, height, source, space, straight);
     } else {
-      // Codes only settle ties here: any ascending ones will do.
-      FoldSourceRows<Fold::max_indexed, kMap>(plan, unit, tile, depth, height, source, space);
-      Along<Fold::max_indexed, true>(row);
+      done = false;
     }
-  } else if (rows == 1 && tile.pad_left == 0) {
-    Along<kFold, false>(row);
-  } else {
-    Along<kFold, kFold == Fold::max_indexed>(row);
   }
+  if (!done) folded = FoldRowDownAndAlong<kFold, kMap>(plan, unit, depth, height, source, space, straight, tall);
 
   if constexpr (kFold == Fold::sum) {
     if constexpr (kMap == Map::power) {
       ScalePowerSums(plan, tile.target_first, tile.target_columns, row_factor, space.result);
-    } else if (plan.problem.reduction == Reduction::average && !(direct && kDividesOnTheWay)) {
-      result = straight;
-      DivideRow(plan, tile.target_first, tile.target_columns, row_factor, space.result, result);
+    } else if (plan.problem.reduction == Reduction::average && !folded.divided) {
+      folded.values = straight;
+      DivideRow(plan, tile.target_first, tile.target_columns, row_factor, space.result, straight);
     }
   }
   UndoMap<kMap>(plan, elements, space.result);
   if constexpr (kFold == Fold::max_indexed && std::is_integral_v<T> && sizeof(T) < sizeof(C)) {
     // The compute type's identity, which only an empty window shows, becomes the element type's.
-    for (std::int64_t q = 0; (rows == 0 || plan.may_be_empty) && q < elements; ++q) {
+    for (std::int64_t q = 0; (folded.rows == 0 || plan.may_be_empty) && q < elements; ++q) {
       constexpr C low = std::numeric_limits<T>::lowest(), high = std::numeric_limits<T>::max();
       space.result[q] = space.result[q] < low ? low : space.result[q] > high ? high : space.result[q];
     }
   }
-  if (result == space.result) PutRow(plan, tile.target_columns, space.result, space.staged, target);
+  if (folded.values == space.result) PutRow(plan, tile.target_columns, space.result, space.staged, target);
   if constexpr (kFold == Fold::max_indexed) {
     if (pointers.indices == nullptr) return;
-    if (rows > 0 && !direct) CorrectCodes(plan, tile, space.result_codes);
+    if (!folded.has_indices) CorrectCodes(plan, tile, space.result_codes);
     const std::int64_t at = unit.offset(plan.indices, od, oh, tile.target_first);
     auto put = [&](auto* indices) HWY_ATTR {
       using Index = std::remove_pointer_t<decltype(indices)>;

@@ -82,6 +82,53 @@ bool is_worth_direct(const Problem& p) {
   return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
 }
 
+/// Planar rows whose windows plain vectors can follow, all with a tap inside.
+bool may_be_stencil(const RowPlan& plan, std::size_t lane, std::int64_t lanes) {
+  const Problem& p = plan.problem;
+  const Axis& axis = p.axis[2];
+  if (plan.inner != 1 || (plan.columns != Columns::consecutive && plan.columns != Columns::strided)) return false;
+  if (plan.columns == Columns::consecutive && axis.kernel >= kDoublingTaps) return false;  // another order of sums
+  if (axis.stride == 3 && lane != size_of(p.dtype)) return false;  // there is no load that takes apart and converts
+  if (p.axis[0].kernel > kRowBlock || p.axis[1].kernel > kRowBlock || p.axis[0].kernel * p.axis[1].kernel > kRowBlock)
+    return false;
+  const bool first_has_taps = (axis.kernel - 1) * axis.dilation >= axis.pad_begin;
+  const bool last_has_taps = (axis.output - 1) * axis.stride < axis.pad_begin + axis.input;
+  if (plan.may_be_empty || !first_has_taps || !last_has_taps) return false;
+  return std::all_of(plan.tiles.begin(), plan.tiles.end(), [&](const Tile& t) { return t.target_columns >= lanes; });
+}
+
+/// Instructions per vector of outputs, tap by tap against down the rows and along.
+bool is_worth_stencil(const Problem& p) {
+  const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel, stride = p.axis[2].stride;
+  const std::int64_t load = stride == 1 ? 1 : stride + 1;
+  const bool sum = p.reduction == Reduction::average || p.reduction == Reduction::sum;
+  const std::int64_t fold = sum ? 1 : p.with_indices ? kIndexedFold : kMaxFold;
+  const std::int64_t join = p.with_indices ? kUnorderedFold + load : fold;
+  const std::int64_t buffer = stride * (p.with_indices ? 2 : sum ? 1 : 3);
+  return rows * taps * (load + fold) <= rows * stride * (1 + fold) + buffer + taps * (load + join) + kRowPass;
+}
+
+/// The source rows that a call reads from memory are asked for a few target rows before.
+void fetch_early(RowPlan& plan, bool reversed) {
+  const Axis& height = plan.problem.axis[1];
+  const auto size = static_cast<std::int64_t>(size_of(plan.problem.dtype));
+  const std::int64_t row_bytes = plan.tiles[0].source_columns * plan.inner * size;
+  plan.fetch_pitch = plan.source.height * size;
+  plan.fetch_depth_pitch = plan.source.depth * plan.problem.axis[0].dilation * size;
+  plan.fetch_rows = reversed                             ? 1
+                    : height.rule == WindowRule::sliding ? smaller(height.stride, height.kernel)
+                                                         : larger(1, height.input / height.output);
+  const std::int64_t step = plan.fetch_pitch * (reversed ? 1 : larger(1, height.input / height.output));
+  if (row_bytes > 0) plan.fetch_ahead = step * larger(1, kFetchBytes / (plan.fetch_rows * row_bytes));
+}
+
+/// Elements that a tensor of nowhere descending strides spans.
+std::int64_t extent_of(const Problem& p, const Layout& l) {
+  if (l.n < 0 || l.c < 0 || l.d < 0 || l.h < 0 || l.w < 0) return 0;
+  return (p.batch - 1) * l.n + (p.channels - 1) * l.c + (p.axis[0].input - 1) * l.d + (p.axis[1].input - 1) * l.h +
+         (p.axis[2].input - 1) * l.w + 1;
+}
+
 bool is_power_of_two(double value) {
   int exponent = 0;
   return std::frexp(std::fabs(value), &exponent) == 0.5;
@@ -287,6 +334,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.target = row_tensor(reversed ? p.grad_input : p.output, plan.inner, target_total);
   plan.indices = row_tensor(p.indices, plan.inner, axis.output);
   plan.input = row_tensor(p.input, plan.inner, axis.input);
+  plan.source_extent = reversed ? 0 : extent_of(p, p.input);
 
   // Codes and table entries are 32-bit numbers in most lanes.
   std::int64_t taps = 1;
@@ -315,15 +363,11 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t most = plan.table.most;
   const std::int64_t planes = plan.outer * plan.inner * static_cast<std::int64_t>(size_of(p.dtype));
   plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= kStreamBytes;
-  if (plan.streams && plan.source.dense) {
-    const std::int64_t step =
-        plan.source.height * (reversed ? 1 : p.axis[1].stride) * static_cast<std::int64_t>(size_of(p.dtype));
-    if (step > 0) plan.fetch_ahead = step * larger(1, kFetchBytes / step);
-  }
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   plan.tall = is_tall(p, task);
-  plan.direct = task == RowTask::fold && plan.columns == Columns::per_channel && !plan.tall && !plan.sums_in_lanes &&
-                is_worth_direct(p);
+  const bool straight =
+      task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
+  plan.direct = straight && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;
@@ -349,6 +393,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   for (std::int64_t t = 0; t < target_total; t += even_tile) {
     plan.tiles.push_back(make_tile(plan, task, t, smaller(even_tile, target_total - t), source_total));
   }
+
+  plan.stencil = straight && may_be_stencil(plan, lane, lanes) && is_worth_stencil(p);
+  if (plan.streams && plan.source.dense) fetch_early(plan, reversed);
 
   make_factors(plan);
   for (int a = 0; a < 2; ++a) {

@@ -87,13 +87,17 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
-  bool direct;               // each output straight from its taps: columns of many channels, few taps or none shared
-  bool streams;              // the target is written around the caches
-  std::int64_t fetch_ahead;  // bytes from a source row to one a few target rows on, fetched early; 0: not
-  bool sums_in_lanes;        // long windows are summed in the order of `spanned`, whatever the mode
-  bool even;                 // every gathered window has table.most taps
-  bool may_be_empty;         // some window has no tap inside the input
-  bool uneven_windows;       // window-kind indices of adaptive windows that differ in size
+  bool direct;                 // each output straight from its taps: columns of many channels, few taps or none shared
+  bool stencil;                // the same for planar rows
+  std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
+  bool streams;                // the target is written around the caches
+  // Source rows that are fetched early, see Ahead: bytes from a target row's first source row to a later one's (0: none), new rows
+  // per target row, bytes from row to row and from depth to depth.
+  std::int64_t fetch_ahead, fetch_rows, fetch_pitch, fetch_depth_pitch;
+  bool sums_in_lanes;   // long windows are summed in the order of `spanned`, whatever the mode
+  bool even;            // every gathered window has table.most taps
+  bool may_be_empty;    // some window has no tap inside the input
+  bool uneven_windows;  // window-kind indices of adaptive windows that differ in size
 
   // Averages: divisor of an output = row factor * column factor, the former a product over depth and height.
   std::vector<double> row_factors[2];  // empty where the axis is too long

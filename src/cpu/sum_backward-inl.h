@@ -149,7 +149,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       row_at(i, od, oh);
       ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, scaled);
       RowBlock<C, CodeOf<C>> block{{scaled}, {0}, 1, i > 0};
-      Down<Fold::sum>(plan, block, tile.source_columns * plan.inner, buffer, space.codes);
+      Ahead nothing;
+      Down<Fold::sum>(block, tile.source_columns * plan.inner, nothing, buffer, space.codes);
       FillPadding<Fold::sum>(plan, tile, space.buffer, space.codes);
     }
     C* result = space.result;

@@ -36,6 +36,13 @@ inline constexpr std::int64_t kFetchBytes = 8192;
 inline constexpr std::int64_t kStoreAndLoad = 2;
 inline constexpr std::int64_t kPasses = 4;
 
+/// Instructions of folding a vector into a maximum (with its NaN), into one with its index, and into one with its index where the
+/// order does not settle ties; and of a row's further passes, per vector of outputs.
+inline constexpr std::int64_t kMaxFold = 3;
+inline constexpr std::int64_t kIndexedFold = 5;
+inline constexpr std::int64_t kUnorderedFold = 9;
+inline constexpr std::int64_t kRowPass = 4;
+
 /// What a scatter sums up in scratch before it is written: a quarter of a 1 MiB L2.
 inline constexpr std::int64_t kBandBytes = 256 * 1024;
 /// Columns are taken apart only where a single window's slices take more than this.
