@@ -7,6 +7,7 @@
 #endif
 
 #include <hwy/cache_control.h>
+#include <hwy/highway.h>
 
 #include "cpu/rows.hpp"
 

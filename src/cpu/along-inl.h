@@ -357,11 +357,11 @@ void Along(const AlongRow<C>& row) {
   switch (row.plan.columns) {
     case Columns::consecutive:
       if (row.plan.problem.axis[2].kernel >= kDoublingTaps) return AlongDoubling<kFold, kAnyOrder>(row);
-      if (row.plan.problem.axis[2].kernel == 3) return AlongRegular<kFold, kAnyOrder, 1, 3>(row);
+      if constexpr (kIsCommon<C>) {
+        if (row.plan.problem.axis[2].kernel == 3) return AlongRegular<kFold, kAnyOrder, 1, 3>(row);
+      }
       return AlongRegular<kFold, kAnyOrder, 1, 0>(row);
     case Columns::strided:
-      if (stride == 2 && row.plan.problem.axis[2].kernel == 2) return AlongRegular<kFold, kAnyOrder, 2, 2>(row);
-      if (stride == 2 && row.plan.problem.axis[2].kernel == 3) return AlongRegular<kFold, kAnyOrder, 2, 3>(row);
       if (stride == 2) return AlongRegular<kFold, kAnyOrder, 2, 0>(row);
       if (stride == 3) return AlongRegular<kFold, kAnyOrder, 3, 0>(row);
       return AlongRegular<kFold, kAnyOrder, 4, 0>(row);

@@ -42,10 +42,10 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel = std::make_unique<IdleKernel>();
     kernel->explain = "nothing to do: a tensor of the call is empty";
   } else {
-    kernel = make_scatter_kernel(described, kernels, target);
-    std::optional<RowWork> rows = kernel ? std::nullopt : RowWork::make(p, kernels);
-    if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
+    std::optional<RowWork> rows = RowWork::make(p, kernels);
+    kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
+    if (!kernel) kernel = make_scatter_kernel(described, kernels, target);
     if (!kernel) {
       kernel = make_plane_kernel(described, plain_function(p));
       kernel->explain = plain_reason(p);

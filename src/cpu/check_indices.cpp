@@ -39,8 +39,7 @@ Status find_invalid_index(const Problem& p, const void* indices, const std::int6
       }
     }
   }
-  return Status::failure(ErrorCode::invalid_index, "saved_indices",
-                         "%s%dd: an index does not point into its plane or window", name_of(p.op), p.dims);
+  return {};
 }
 
 bool has_empty_windows(const Problem& p) {

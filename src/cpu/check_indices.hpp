@@ -1,4 +1,4 @@
-// Which of the indices handed in is wrong: asked only when a pass has found that one is.
+// Which of the indices handed in is wrong: asked only when a pass has found fewer right ones than it looked for.
 #pragma once
 
 #include "geometry/problem.hpp"
@@ -7,7 +7,7 @@
 
 namespace cenote::simd {
 
-/// Names the first index that is no tap of its window (or no place in its plane). `starts`: of fractional windows, null otherwise.
+/// Names the first index that is no tap of its window (or no place in its plane); ok where all are, or are "none". `starts`: of fractional windows, null otherwise.
 Status find_invalid_index(const Problem& p, const void* indices, const std::int64_t* const (&starts)[3]) noexcept;
 
 /// Whether some window of a dilated pool has no tap inside the input.

@@ -12,6 +12,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
+/// Where this way is compiled: minima of integers go the other one.
+template <Map kMap, class T>
+constexpr bool kHasDirect = kHasVectors && (kMap == Map::identity || (kMap == Map::negate && !std::is_integral_v<T>));
+
 /// The source rows of an output row, from the tile's first column on, and their places in the window or the plane.
 template <class T, class Code>
 struct DirectRows {

@@ -120,11 +120,11 @@ template <Fold kFold, class T, class C>
 void Down(const RowBlock<T, CodeOf<C>>& block, std::int64_t elements, Ahead& ahead, C* HWY_RESTRICT buffer,
           CodeOf<C>* HWY_RESTRICT codes) {
   if (!block.continues) {
-    switch (block.count) {
-      case 2: return DownAfresh<kFold, 2>(block, elements, ahead, buffer, codes);
-      case 3: return DownAfresh<kFold, 3>(block, elements, ahead, buffer, codes);
-      default: return DownAfresh<kFold, 0>(block, elements, ahead, buffer, codes);
+    if constexpr (kIsCommon<T>) {
+      if (block.count == 2) return DownAfresh<kFold, 2>(block, elements, ahead, buffer, codes);
+      if (block.count == 3) return DownAfresh<kFold, 3>(block, elements, ahead, buffer, codes);
     }
+    return DownAfresh<kFold, 0>(block, elements, ahead, buffer, codes);
   }
   const hn::ScalableTag<C> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

@@ -7,6 +7,7 @@
 #endif
 
 #include "cpu/along-inl.h"
+#include "cpu/stream-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -115,24 +116,23 @@ void UndoMap(const RowPlan& plan, std::int64_t elements, C* HWY_RESTRICT values)
 
 /// A row of values to the target, wherever it lies.
 template <class T, class C>
-void PutRow(const RowPlan& plan, std::int64_t columns, const C* values, T* staged, T* target) {
-  if (plan.target.dense) {
-    StoreAs(values, target, columns * plan.inner, plan.streams);
-  } else {
-    StoreAs(values, staged, columns * plan.inner);
-    unpack_row(plan.target, columns, plan.inner, staged, target);
-  }
+void PutRow(const RowPlan& plan, std::int64_t columns, const C* values, T* staged, T* target, StreamWriter& writer) {
+  const std::int64_t elements = columns * plan.inner;
+  if (plan.target.dense && plan.streams) return writer.Write(values, target, elements);
+  StoreAs(values, plan.target.dense ? target : staged, elements);
+  if (!plan.target.dense) unpack_row(plan.target, columns, plan.inner, staged, target);
 }
 
 /// Codes become indices. A code of -1 is "none" in every kind.
 template <class Index, class Code>
-void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* codes, Index* staged, Index* target) {
-  if (plan.indices.dense) {
-    StoreAs(codes, target, columns * plan.inner, plan.streams);
-  } else {
-    StoreAs(codes, staged, columns * plan.inner);
-    unpack_row(plan.indices, columns, plan.inner, staged, target);
+void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* codes, Index* staged, Index* target,
+                StreamWriter& writer) {
+  const std::int64_t elements = columns * plan.inner;
+  if constexpr (sizeof(Index) == 8) {
+    if (plan.indices.dense && plan.streams) return writer.Write(codes, target, elements);
   }
+  StoreAs(codes, plan.indices.dense ? target : staged, elements);
+  if (!plan.indices.dense) unpack_row(plan.indices, columns, plan.inner, staged, target);
 }
 
 /// Columns whose window lies wholly outside the input have no winner; window taps count from the unclipped window's first one.

@@ -204,7 +204,7 @@ FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const 
 }
 
 /// Planar rows, straight from the taps.
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 FoldedRow<C> FoldRowAsStencil(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth,
                               const RowRange& height, const T* source, const Workspace<T, C>& space, C* straight) {
   const Tile& tile = unit.tile();
@@ -219,8 +219,8 @@ FoldedRow<C> FoldRowAsStencil(const RowPlan& plan, const UnitCursor& unit, const
   const bool has_more = rows.rows[rows.count - 1] - source + axis.input + beyond <= plan.source_extent;
   Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
   C* result = kFold == Fold::sum ? space.result : straight;
-  FoldStencilRow<kFold, kMap>(plan, tile, rows, axis.input + (has_more ? beyond : 0), ahead, space.packed, result,
-                              space.result_codes);
+  FoldStencilRow<kFold>(plan, tile, rows, axis.input + (has_more ? beyond : 0), ahead, space.packed, result,
+                        space.result_codes);
   return {result, rows.count};
 }
 
@@ -268,10 +268,15 @@ FoldedRow<C> FoldRowDownAndAlong(const RowPlan& plan, const UnitCursor& unit, co
   return folded;
 }
 
+/// What a piece of work writes around the caches.
+struct Writers {
+  StreamWriter values, indices;
+};
+
 /// One target row of the forward.
 template <Fold kFold, Map kMap, class T, class C, class Tall>
 void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Workspace<T, C>& space,
-                    const UnitCursor& unit, Tall& tall) {
+                    const UnitCursor& unit, Tall& tall, Writers& writers) {
   const Tile& tile = unit.tile();
   const std::int64_t od = unit.depth, oh = unit.height;
   const std::int64_t elements = tile.target_columns * plan.inner;
@@ -286,14 +291,16 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
   FoldedRow<C> folded{};
   bool done = false;
-  if constexpr (kIsPlain<kMap>) {
-    done = true;
+  if constexpr (kHasDirect<kMap, T>) {
     if (plan.direct) {
       folded = FoldRowDirectly<kFold, kMap>(plan, unit, depth, height, row_factor, source, space, straight);
-    } else if (plan.stencil && depth.count * height.count > 0) {
-      folded = FoldRowAsStencil<kFold, kMap>(plan, unit, depth, height, source, space, straight);
-    } else {
-      done = false;
+      done = true;
+    }
+  }
+  if constexpr (kHasStencil<kFold, kMap, T>) {
+    if (plan.stencil && depth.count * height.count > 0) {
+      folded = FoldRowAsStencil<kFold>(plan, unit, depth, height, source, space, straight);
+      done = true;
     }
   }
   if (!done) folded = FoldRowDownAndAlong<kFold, kMap>(plan, unit, depth, height, source, space, straight, tall);
@@ -314,14 +321,16 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
       space.result[q] = space.result[q] < low ? low : space.result[q] > high ? high : space.result[q];
     }
   }
-  if (folded.values == space.result) PutRow(plan, tile.target_columns, space.result, space.staged, target);
+  if (folded.values == space.result)
+    PutRow(plan, tile.target_columns, space.result, space.staged, target, writers.values);
   if constexpr (kFold == Fold::max_indexed) {
     if (pointers.indices == nullptr) return;
     if (!folded.has_indices) CorrectCodes(plan, tile, space.result_codes);
     const std::int64_t at = unit.offset(plan.indices, od, oh, tile.target_first);
     auto put = [&](auto* indices) HWY_ATTR {
       using Index = std::remove_pointer_t<decltype(indices)>;
-      PutIndices(plan, tile.target_columns, space.result_codes, reinterpret_cast<Index*>(space.staged), indices + at);
+      PutIndices(plan, tile.target_columns, space.result_codes, reinterpret_cast<Index*>(space.staged), indices + at,
+                 writers.indices);
     };
     switch (plan.problem.index_dtype) {
       case DType::i64: return put(static_cast<std::int64_t*>(pointers.indices));

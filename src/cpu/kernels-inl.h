@@ -6,6 +6,7 @@
 #define CENOTE_CPU_KERNELS_INL_H_
 #endif
 
+#include "cpu/gather-inl.h"
 #include "cpu/kernels.hpp"
 #include "cpu/scatter-inl.h"
 #include "cpu/sum_backward-inl.h"
@@ -37,6 +38,7 @@ constexpr RowKernels MakeKernels() {
   k.sum_backward = SumBackwardRows<Map::identity, T, C>;
   k.scatter_add = ScatterAdd<T, C>;
   if constexpr (floating) {
+    if constexpr (kHasVectors) k.gather = GatherRows<T, C>;
     k.max_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;

@@ -15,6 +15,10 @@ using FoldRowsFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t beg
 using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin,
                                std::int64_t end, char* scratch);
 
+/// Returns how many indices were found in their windows.
+using GatherRowsFn = std::int64_t (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
+                                      char* scratch);
+
 /// Null where the element type has no such op.
 struct RowKernels {
   FoldRowsFn max, min;
@@ -24,6 +28,7 @@ struct RowKernels {
   FoldRowsFn sum_wide;  // integers of more than a byte whose sums may not fit in 32 bits
   FoldRowsFn power;
   SumBackwardFn sum_backward, power_backward;
+  GatherRowsFn gather;
   ScatterFn scatter_add;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;

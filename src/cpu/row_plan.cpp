@@ -87,6 +87,8 @@ bool may_be_stencil(const RowPlan& plan, std::size_t lane, std::int64_t lanes) {
   const Problem& p = plan.problem;
   const Axis& axis = p.axis[2];
   if (plan.inner != 1 || (plan.columns != Columns::consecutive && plan.columns != Columns::strided)) return false;
+  const bool compiled = is_floating(p.dtype) || (size_of(p.dtype) == 1 && lane == 1);  // see kHasStencil
+  if (!compiled || p.reduction == Reduction::min) return false;
   if (plan.columns == Columns::consecutive && axis.kernel >= kDoublingTaps) return false;  // another order of sums
   if (axis.stride == 3 && lane != size_of(p.dtype)) return false;  // there is no load that takes apart and converts
   if (p.axis[0].kernel > kRowBlock || p.axis[1].kernel > kRowBlock || p.axis[0].kernel * p.axis[1].kernel > kRowBlock)
@@ -127,6 +129,36 @@ std::int64_t extent_of(const Problem& p, const Layout& l) {
   if (l.n < 0 || l.c < 0 || l.d < 0 || l.h < 0 || l.w < 0) return 0;
   return (p.batch - 1) * l.n + (p.channels - 1) * l.c + (p.axis[0].input - 1) * l.d + (p.axis[1].input - 1) * l.h +
          (p.axis[2].input - 1) * l.w + 1;
+}
+
+/// Planar windows of few taps that do not overlap along the row, all with a tap inside. `slots`: output rows to be kept.
+bool gathers(RowPlan& plan, std::int64_t& slots) {
+  const Problem& p = plan.problem;
+  const Axis& width = p.axis[2];
+  if (plan.inner != 1 || !plan.source.dense || !plan.indices.dense || width.output < kGatheredColumns) return false;
+  if (plan.columns != Columns::phased || width.kernel > width.stride) return false;
+  if (p.index_dtype != DType::i64 && p.index_dtype != DType::u8) return false;  // PyTorch's, and what the tape keeps
+  std::int64_t taps = width.kernel;
+  slots = 1;
+  for (int a = 0; a < 2; ++a) {
+    const Axis& axis = p.axis[a];
+    if (axis.rule == WindowRule::adaptive || axis.kernel > kGatheredTaps || axis.input > kMostRows) return false;
+    taps *= axis.kernel;
+    std::int64_t span = 1;  // of output rows from the first to the last that see an input row
+    for (std::int64_t i = 0; i < axis.input; ++i) {
+      const Cover c = cover(axis, i);
+      plan.covers[a].push_back(c);
+      span = larger(span, (c.count - 1) * c.step + 1);
+    }
+    if (span > kMostSlots) return false;
+    slots *= span;
+    if (a == 1) plan.slot_heights = span;
+    for (std::int64_t o = 0; o < axis.output; ++o) {
+      if (window(axis, o).count == 0) return false;
+      plan.slot_of[a].push_back(static_cast<std::uint8_t>(o % span));
+    }
+  }
+  return taps <= kGatheredTaps && slots <= kMostSlots && !plan.may_be_empty && window(width, 0).count > 0;
 }
 
 bool is_power_of_two(double value) {
@@ -254,7 +286,7 @@ void fill_lanes(const RowPlan& plan, std::int64_t target_total, std::int64_t sla
   }
 }
 
-void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes) {
+void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes, std::int64_t slots) {
   std::int64_t buffered = 0, result = 0;
   for (const Tile& tile : plan.tiles) {
     buffered = larger(buffered, tile.pad_left + tile.source_columns + tile.pad_right);
@@ -278,6 +310,8 @@ void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes) {
   const std::int64_t longest = larger(buffered, result);
   plan.packed_pitch = bytes(longest, std::max(lane, size_of(plan.problem.dtype)));
   plan.packed_at = take(plan.packed_pitch * kRowBlock);
+  plan.slot_pitch = bytes(buffered, lane);
+  plan.slots_at = take(static_cast<std::size_t>(slots) * 2 * plan.slot_pitch);
   plan.staged_at = take(bytes(longest, 8));
   plan.tall_pitch = bytes(buffered, lane);
   // A block of suffixes and two prefixes, values and codes.
@@ -367,7 +401,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.tall = is_tall(p, task);
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
-  plan.direct = straight && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
+  const bool integer_minimum = p.reduction == Reduction::min && !is_floating(p.dtype);  // see kHasDirect
+  plan.direct =
+      straight && !integer_minimum && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;
@@ -417,7 +453,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.slope_kind = power_kind_of(exponent - 1);
     plan.root_slope_kind = power_kind_of(1 / exponent - 1);
   }
-  place_scratch(plan, lane, vector_bytes);
+  std::int64_t slots = 0;
+  if (task == RowTask::max_backward && !gathers(plan, slots)) return false;
+  place_scratch(plan, lane, vector_bytes, slots);
   return true;
 }
 

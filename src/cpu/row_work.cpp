@@ -1,8 +1,10 @@
 #include "cpu/row_work.hpp"
 
+#include "cpu/check_indices.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/split.hpp"
 
+#include <atomic>
 #include <utility>
 
 namespace cenote::simd {
@@ -65,11 +67,13 @@ class RowKernel final : public Kernel {
 
   Status run(const RunArgs& args) const noexcept override {
     const RowPointers pointers = row_pointers(work_.plan().problem, args);
+    std::atomic<std::int64_t> found{0};
     split(args.executor, work_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
       const ScratchPool::Lease lease(scratch_);
-      work_.run(pointers, begin, end, lease.data());
+      found.fetch_add(work_.run(pointers, begin, end, lease.data()), std::memory_order_relaxed);
     });
-    return {};
+    const Problem& p = work_.plan().problem;
+    return work_.reads_indices() ? check_found(p, found, p.batch * p.channels, pointers.indices) : Status{};
   }
 
  private:
@@ -97,7 +101,15 @@ std::optional<RowWork> RowWork::make(const Problem& p, const RowKernels& kernels
     work.fold_ = fold.function;
     return work;
   }
-  if (max) return std::nullopt;
+  if (max && p.absolute) return std::nullopt;
+  if (max) {
+    work.task_ = RowTask::max_backward;
+    work.gather_ = kernels.gather;
+    if (!p.with_indices || kernels.gather == nullptr ||
+        !make_row_plan(p, work.task_, kernels.fold_lane, vector, work.plan_))
+      return std::nullopt;
+    return work;
+  }
   work.task_ = RowTask::sum_backward;
   if (!make_row_plan(p, work.task_, kernels.fold_lane, vector, work.plan_)) return std::nullopt;
   const bool power = p.reduction == Reduction::power;
@@ -114,16 +126,27 @@ std::size_t RowWork::scratch_bytes() const {
   return plan_.bytes + (forward_.bytes > 0 ? forward_.bytes + plan_.packed_pitch : 0);
 }
 
-void RowWork::run(const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch) const {
-  if (task_ == RowTask::fold) return fold_(plan_, pointers, begin, end, scratch);
-  sum_backward_(plan_, &forward_, pointers, begin, end, scratch);
+std::int64_t RowWork::run(const RowPointers& pointers, std::int64_t begin, std::int64_t end, char* scratch) const {
+  switch (task_) {
+    case RowTask::fold: fold_(plan_, pointers, begin, end, scratch); return 0;
+    case RowTask::sum_backward: sum_backward_(plan_, &forward_, pointers, begin, end, scratch); return 0;
+    case RowTask::max_backward: return gather_(plan_, pointers, begin, end, scratch);
+  }
+  return 0;
+}
+
+Status check_found(const Problem& p, std::int64_t found, std::int64_t planes, const void* indices) noexcept {
+  if (found == planes * p.axis[0].output * p.axis[1].output * p.axis[2].output) return {};
+  const std::int64_t* const no_starts[3] = {};
+  return find_invalid_index(p, indices, no_starts);
 }
 
 std::string RowWork::explain() const {
-  const char* what = task_ == RowTask::sum_backward ? "gather from the rows of grad_output"
-                     : plan_.direct                 ? "fold each output straight from its taps"
-                     : plan_.tall                   ? "fold down the rows in blocks, then along them"
-                                                    : "fold down the rows, then along them";
+  const char* what = task_ == RowTask::sum_backward   ? "gather from the rows of grad_output"
+                     : task_ == RowTask::max_backward ? "each input gathers from the outputs whose index points to it"
+                     : plan_.direct || plan_.stencil  ? "fold each output straight from its taps"
+                     : plan_.tall                     ? "fold down the rows in blocks, then along them"
+                                                      : "fold down the rows, then along them";
   return std::string(what) + "; rows of " + (plan_.inner == 1 ? "single planes" : "channels-last columns") + " in " +
          std::to_string(plan_.tiles.size()) + (plan_.tiles.size() == 1 ? " tile; " : " tiles; ") +
          name_of(plan_.columns) + ", because " + reason_of(plan_);
@@ -131,7 +154,8 @@ std::string RowWork::explain() const {
 
 RowPointers row_pointers(const Problem& p, const RunArgs& args) {
   if (p.pass == Pass::forward) return {args.input, args.output, p.with_indices ? args.indices : nullptr, nullptr};
-  return {args.grad_output, args.grad_input, nullptr, args.input};
+  void* indices = p.with_indices ? const_cast<void*>(args.saved_indices) : nullptr;
+  return {args.grad_output, args.grad_input, indices, args.input};
 }
 
 std::unique_ptr<Kernel> make_row_kernel(const Described& described, RowWork work) {

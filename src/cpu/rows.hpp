@@ -106,6 +106,12 @@ struct RowPlan {
   double power_factor;                 // lp: taps of the full kernel
   bool factor_is_power_of_two;         // uniform, and every row's product with it too: multiply instead of dividing
 
+  // Backward of maxima: the output rows that see each input row along depth and height, and the converted rows that are kept, see gather-inl.h.
+  std::vector<Cover> covers[2];
+  std::int64_t slot_heights, slot_pad;   // columns of room before and behind a kept row
+  std::vector<std::uint8_t> slot_of[2];  // where an output's row is kept
+  std::size_t slots_at, slot_pitch;
+
   Codes code_kind;
   std::int64_t widest;  // most taps of any window along the row
 
@@ -122,7 +128,7 @@ struct RowPlan {
 RowRange source_rows_of(const Problem& problem, int axis, std::int64_t target, bool transposed);
 
 /// What the row kernels are asked to do with a problem.
-enum class RowTask : std::uint8_t { fold, sum_backward };
+enum class RowTask : std::uint8_t { fold, sum_backward, max_backward };
 
 /// `lane`: bytes of the compute type. False where the rows are beyond what the kernels can number.
 /// `inner`: elements per column, 0 to choose by the layout.
@@ -131,6 +137,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
 /// The most source rows of an output row that is folded straight from its taps.
 inline constexpr int kDirectRows = 64;
+
+/// The most output rows that are kept where gradients are gathered.
+inline constexpr int kMostSlots = 32;
 
 /// Rows folded in one go; more are folded block after block, in order.
 inline constexpr int kRowBlock = 16;

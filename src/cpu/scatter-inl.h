@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "cpu/convert-inl.h"
+#include "cpu/index_vectors-inl.h"
 #include "cpu/scatter.hpp"
 #include "cpu/thresholds.hpp"
 
@@ -161,44 +161,6 @@ class RollingSums {
   std::int64_t low_, high_;  // slices that `sums_` holds
 };
 
-/// A vector of indices in lanes of the compute type's width: "none" as -1, what does not fit as another negative number.
-template <class Index, class D>
-HWY_INLINE hn::Vec<D> LoadIndexVector(D d, const Index* from) {
-  using Code = hn::TFromD<D>;
-  if constexpr (sizeof(Index) == sizeof(Code)) {
-    return hn::BitCast(d, hn::LoadU(hn::Rebind<Index, D>(), from));
-  } else if constexpr (sizeof(Index) < sizeof(Code)) {
-    auto widened = hn::Undefined(d);
-    const auto narrow = hn::LoadU(hn::Rebind<Index, D>(), from);
-    if constexpr (sizeof(Code) == 8 && sizeof(Index) < 4) {
-      widened = hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::int32_t, D>(), narrow));
-    } else if constexpr (sizeof(Code) == 8 && std::is_unsigned_v<Index>) {
-      widened = hn::BitCast(d, hn::PromoteTo(hn::Rebind<std::uint64_t, D>(), narrow));
-    } else {
-      widened = hn::PromoteTo(d, narrow);
-    }
-    if constexpr (std::is_unsigned_v<Index>) {
-      const auto none = hn::Set(d, static_cast<Code>(std::numeric_limits<Index>::max()));
-      widened = hn::IfThenElse(hn::Eq(widened, none), hn::Set(d, Code{-1}), widened);
-    }
-    return widened;
-  } else {
-#if HWY_TARGET == HWY_SCALAR
-    const auto code = static_cast<Code>(*from);
-    return hn::Set(d, code == *from ? code : Code{-2});
-#else
-    const hn::Half<hn::RebindToUnsigned<D>> half;
-    const hn::Rebind<std::uint64_t, decltype(half)> d64;
-    auto load = [&](std::size_t at) HWY_ATTR {
-      const auto v = hn::LoadU(d64, reinterpret_cast<const std::uint64_t*>(from) + at);
-      const auto beyond = hn::ShiftRight<31>(hn::Add(v, hn::Set(d64, std::uint64_t{1})));
-      return hn::TruncateTo(half, hn::IfThenElse(hn::Eq(beyond, hn::Zero(d64)), v, hn::Set(d64, ~std::uint64_t{1})));
-    };
-    return hn::BitCast(d, hn::Combine(hn::RebindToUnsigned<D>(), load(hn::Lanes(d64)), load(0)));
-#endif
-  }
-}
-
 /// Columns of many channels: every tap of an output's window is compared with its indices, a vector of channels at a time, and
 /// the gradients of those that point to it are added. Each index must be found once, or be "none".
 template <class T, class C, class Index>
@@ -314,10 +276,12 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
     RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out);
-    if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
-      valid = CompareUnit(plan, pointers, unit, rolling) && valid;
-      rolling.Finish();
-      continue;
+    if constexpr (hwy::IsFloat<C>() && HWY_TARGET != HWY_SCALAR) {
+      if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
+        valid = CompareUnit(plan, pointers, unit, rolling) && valid;
+        rolling.Finish();
+        continue;
+      }
     }
     C* HWY_RESTRICT sums = rolling.sums();
     const bool fine = ForEachStretch<false>(

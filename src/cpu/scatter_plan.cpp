@@ -161,7 +161,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
     if (plan.in_place) plan.capacity = slices;
     const bool usual = p.index_dtype == DType::i64 || p.index_dtype == DType::u8;  // PyTorch's, and what the tape keeps
-    plan.compares = usual && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
+    plan.compares = is_floating(p.dtype) && usual && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
   }
 
   const std::int64_t columns = axis[2].output;

@@ -12,6 +12,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
+/// Where this way is compiled: what networks pool, maxima of bytes among it.
+template <Fold kFold, Map kMap, class T>
+constexpr bool kHasStencil = kHasVectors&& kMap == Map::identity &&
+                             (!std::is_integral_v<T> || (sizeof(T) == 1 && kFold == Fold::max));
+
 /// Elements p, p + S, p + 2S, ... as lanes of the compute type. Reads S whole vectors.
 template <int kStride, class D, class T>
 HWY_INLINE hn::Vec<D> LoadStridedAs(D d, const T* HWY_RESTRICT p) {
@@ -36,14 +41,13 @@ HWY_INLINE hn::Vec<D> LoadStridedAs(D d, const T* HWY_RESTRICT p) {
 
 /// One vector of outputs. `rows` start at the first tap of the first of them when moved on by `column` elements. `start`: what a
 /// maximum starts from where windows are cut off in front, whose first taps are not the first real ones.
-template <Fold kFold, Map kMap, int kStride, class D, class T, class C = hn::TFromD<D>>
+template <Fold kFold, int kStride, class D, class T, class C = hn::TFromD<D>>
 HWY_INLINE auto FoldStencil(D d, const DirectRows<T, CodeOf<C>>& rows, std::int64_t column, std::int64_t taps,
                             std::int64_t step, CodeOf<C> code_step,
                             const std::type_identity_t<Accumulator<D, kFold, false>>* start) {
   const hn::RebindToSigned<D> di;
-  auto load = [&](int row, std::int64_t tap) HWY_ATTR {
-    return Mapped<kMap>(d, LoadStridedAs<kStride>(d, rows.rows[row] + column + tap * step), 0, 0);
-  };
+  auto load = [&](int row, std::int64_t tap)
+                  HWY_ATTR { return LoadStridedAs<kStride>(d, rows.rows[row] + column + tap * step); };
   Accumulator<D, kFold, false> a;
   const auto no_code = [&]() HWY_ATTR { return hn::Zero(di); };
   if constexpr (kFold == Fold::sum) {
@@ -75,18 +79,14 @@ HWY_INLINE auto FoldStencil(D d, const DirectRows<T, CodeOf<C>>& rows, std::int6
 }
 
 /// Columns [column, column + span) of the rows, as values of the compute type with identity where there are none.
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 void CopyCutOff(const RowPlan& plan, const DirectRows<T, CodeOf<C>>& rows, std::int64_t column, std::int64_t span,
                 char* packed, DirectRows<C, CodeOf<C>>& copies) {
-  C outside = IdentityOf<kFold, C>();
-  if constexpr (kFold != Fold::sum && kMap == Map::negate) {
-    outside = hwy::IsFloat<C>() ? static_cast<C>(-outside) : std::numeric_limits<C>::max();
-  }
   const std::int64_t first = larger(0, column), end = smaller(plan.problem.axis[2].input, column + span);
   copies.count = rows.count;
   for (int row = 0; row < rows.count; ++row) {
     C* copy = reinterpret_cast<C*>(packed + static_cast<std::size_t>(row) * plan.packed_pitch);
-    std::fill_n(copy, span, outside);
+    std::fill_n(copy, span, IdentityOf<kFold, C>());
     LoadElements(rows.rows[row] + first, copy + (first - column), end - first);
     copies.rows[row] = copy;
     copies.codes[row] = rows.codes[row];
@@ -94,7 +94,7 @@ void CopyCutOff(const RowPlan& plan, const DirectRows<T, CodeOf<C>>& rows, std::
 }
 
 /// One target row of a tile. `rows` start at the first column of the tensor's rows, of which `readable` elements may be read.
-template <Fold kFold, Map kMap, int kStride, class T, class C>
+template <Fold kFold, int kStride, class T, class C>
 void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows, std::int64_t readable,
                     Ahead& ahead, char* packed, C* result, CodeOf<C>* HWY_RESTRICT codes) {
   using D = hn::ScalableTag<C>;
@@ -107,7 +107,9 @@ void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, C
                      span = reach + kStride * lanes;
   const bool flat = plan.code_kind == Codes::flat;
   const Code code_step = static_cast<Code>(flat ? step : 1);
-  const auto lane = hn::Iota(di, 0);
+  auto strides = hn::Iota(di, 0);
+  CENOTE_UNROLL
+  for (int i = 1; i < kStride; ++i) strides = hn::Add(strides, hn::Iota(di, 0));
   for (std::int64_t next = 0; next < tile.target_columns; next += lanes) {
     // The ragged end once more from its last whole vector.
     const std::int64_t q = smaller(next, tile.target_columns - lanes);
@@ -115,10 +117,10 @@ void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, C
     ahead.Move(kStride * lanes * static_cast<std::int64_t>(sizeof(T)));
     Accumulator<D, kFold, false> a;
     if (column >= 0 && column + (lanes - 1) * kStride + reach < axis.input && column + span <= readable) {
-      a = FoldStencil<kFold, kMap, kStride>(d, rows, column, taps, step, code_step, nullptr);
+      a = FoldStencil<kFold, kStride>(d, rows, column, taps, step, code_step, nullptr);
     } else {
       DirectRows<C, Code> copies;
-      CopyCutOff<kFold, kMap>(plan, rows, column, span, packed, copies);
+      CopyCutOff<kFold>(plan, rows, column, span, packed, copies);
       // A maximum starts from the code of its first tap inside: where all are as low as the identity, that one is kept.
       HWY_ALIGN Code first[hn::MaxLanes(d)];
       for (std::int64_t i = 0; i < lanes; ++i) {
@@ -128,29 +130,25 @@ void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, C
       }
       Accumulator<D, kFold, false> start;
       start.First(d, hn::Set(d, IdentityOf<kFold, C>()), [&]() HWY_ATTR { return hn::Load(di, first); });
-      a = FoldStencil<kFold, kMap, kStride>(d, copies, 0, taps, step, code_step, &start);
+      a = FoldStencil<kFold, kStride>(d, copies, 0, taps, step, code_step, &start);
     }
     if constexpr (kFold == Fold::max_indexed) {
-      if (flat) {
-        const auto columns =
-            hn::Add(hn::Mul(lane, hn::Set(di, static_cast<Code>(kStride))), hn::Set(di, static_cast<Code>(column)));
-        a.code = hn::Add(a.code, columns);
-      }
+      if (flat) a.code = hn::Add(a.code, hn::Add(strides, hn::Set(di, static_cast<Code>(column))));
     }
     a.Store(d, result + q, codes + q);
   }
 }
 
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows, std::int64_t readable,
                     Ahead& ahead, char* packed, C* result, CodeOf<C>* codes) {
   switch (plan.problem.axis[2].stride) {
-    case 1: return FoldStencilRow<kFold, kMap, 1>(plan, tile, rows, readable, ahead, packed, result, codes);
-    case 2: return FoldStencilRow<kFold, kMap, 2>(plan, tile, rows, readable, ahead, packed, result, codes);
-    case 4: return FoldStencilRow<kFold, kMap, 4>(plan, tile, rows, readable, ahead, packed, result, codes);
+    case 1: return FoldStencilRow<kFold, 1>(plan, tile, rows, readable, ahead, packed, result, codes);
+    case 2: return FoldStencilRow<kFold, 2>(plan, tile, rows, readable, ahead, packed, result, codes);
+    case 4: return FoldStencilRow<kFold, 4>(plan, tile, rows, readable, ahead, packed, result, codes);
     default:
       if constexpr (std::is_same_v<T, C>) {
-        FoldStencilRow<kFold, kMap, 3>(plan, tile, rows, readable, ahead, packed, result, codes);
+        FoldStencilRow<kFold, 3>(plan, tile, rows, readable, ahead, packed, result, codes);
       }
   }
 }

@@ -105,6 +105,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const Problem& p = plan.problem;
   UnitCursor unit(plan, begin);
   TallFold<Fold::sum, Map::identity, T, C> tall(plan, pointers.source, space, scratch);
+  StreamWriter writer;
   RowRange last_depth{}, last_height{};
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
@@ -118,7 +119,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       PutRow(plan, tile.target_columns,
              space.result + (depth.count * height.count > 0 && tile.source_columns > 0 ? tile.column_shift : 0),
              space.staged,
-             static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
+             static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first),
+             writer);
       continue;
     }
     const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
@@ -162,9 +164,9 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     }
     if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
     PutRow(plan, tile.target_columns, result, space.staged,
-           static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first));
+           static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first),
+           writer);
   }
-  if (plan.streams) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

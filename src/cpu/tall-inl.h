@@ -156,10 +156,10 @@ void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t beg
   const Workspace<T, C> space(plan, scratch);
   UnitCursor unit(plan, begin);
   TallFold<kFold, kMap, T, C> tall(plan, pointers.source, space, scratch);
+  Writers writers;
   for (std::int64_t i = begin; i < end; ++i, unit.next()) {
-    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit, tall);
+    FoldForwardRow<kFold, kMap>(plan, pointers, space, unit, tall, writers);
   }
-  if (plan.streams) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

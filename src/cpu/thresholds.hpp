@@ -65,6 +65,10 @@ inline constexpr std::int64_t kGroupElements = 16 * 1024;
 /// some 8 instructions per index.
 inline constexpr std::int64_t kComparedTaps = 12;
 inline constexpr std::int64_t kComparedChannels = 32;
+/// Planar rows of at least so many outputs, whose windows do not overlap and have so few taps, gather instead: an input is compared
+/// with the index of the one output of a row that sees it. Shorter rows cost more to set up than they save.
+inline constexpr std::int64_t kGatheredTaps = 64;
+inline constexpr std::int64_t kGatheredColumns = 64;
 /// Units of a scatter that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 
