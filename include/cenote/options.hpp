@@ -158,96 +158,66 @@ struct PoolSpec {
   IndexKind index_kind = IndexKind::flat64;
 };
 
+namespace detail {
+
+/// Every field the options have; the others keep PoolSpec's defaults.
+template <class Options>
+PoolSpec spec_of(Op op, int dims, const Options& o) {
+  PoolSpec spec{.op = op, .dims = dims};
+  if constexpr (requires { o.kernel_size; }) spec.kernel_size = o.kernel_size;
+  if constexpr (requires { o.stride; }) spec.stride = o.stride;
+  if constexpr (requires { o.padding; }) spec.padding = o.padding;
+  if constexpr (requires { o.dilation; }) spec.dilation = o.dilation;
+  if constexpr (requires { o.output_size; }) spec.output_size = o.output_size;
+  if constexpr (requires { o.output_ratio; }) {
+    for (int i = 0; i < dims; ++i) spec.output_ratio[i] = o.output_ratio.values[i];
+  }
+  if constexpr (requires { o.ceil_mode; }) spec.ceil_mode = o.ceil_mode;
+  if constexpr (requires { o.count_include_pad; }) spec.count_include_pad = o.count_include_pad;
+  if constexpr (requires { o.divisor_override; }) spec.divisor_override = o.divisor_override;
+  if constexpr (requires { o.norm_type; }) spec.norm_type = o.norm_type;
+  if constexpr (requires { o.return_indices; }) spec.return_indices = o.return_indices;
+  if constexpr (requires { o.index_kind; }) spec.index_kind = o.index_kind;
+  return spec;
+}
+
+}  // namespace detail
+
 template <int N>
 PoolSpec to_spec(const MaxPool<N>& o) {
-  return {.op = Op::max_pool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = o.padding,
-          .dilation = o.dilation,
-          .ceil_mode = o.ceil_mode,
-          .return_indices = o.return_indices,
-          .index_kind = o.index_kind};
+  return detail::spec_of(Op::max_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const MinPool<N>& o) {
-  return {.op = Op::min_pool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = o.padding,
-          .dilation = o.dilation,
-          .ceil_mode = o.ceil_mode,
-          .return_indices = o.return_indices,
-          .index_kind = o.index_kind};
+  return detail::spec_of(Op::min_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const AvgPool<N>& o) {
-  return {.op = Op::avg_pool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = o.padding,
-          .dilation = o.dilation,
-          .ceil_mode = o.ceil_mode,
-          .count_include_pad = o.count_include_pad,
-          .divisor_override = o.divisor_override};
+  return detail::spec_of(Op::avg_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const SumPool<N>& o) {
-  return {.op = Op::sum_pool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = o.padding,
-          .dilation = o.dilation,
-          .ceil_mode = o.ceil_mode};
+  return detail::spec_of(Op::sum_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const LpPool<N>& o) {
-  return {.op = Op::lp_pool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = o.padding,
-          .dilation = o.dilation,
-          .ceil_mode = o.ceil_mode,
-          .norm_type = o.norm_type};
+  return detail::spec_of(Op::lp_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const AdaptiveMaxPool<N>& o) {
-  return {.op = Op::adaptive_max_pool,
-          .dims = N,
-          .output_size = o.output_size,
-          .return_indices = o.return_indices,
-          .index_kind = o.index_kind};
+  return detail::spec_of(Op::adaptive_max_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const AdaptiveAvgPool<N>& o) {
-  return {.op = Op::adaptive_avg_pool, .dims = N, .output_size = o.output_size};
+  return detail::spec_of(Op::adaptive_avg_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const FractionalMaxPool<N>& o) {
-  PoolSpec spec{.op = Op::fractional_max_pool,
-                .dims = N,
-                .kernel_size = o.kernel_size,
-                .output_size = o.output_size,
-                .return_indices = o.return_indices,
-                .index_kind = o.index_kind};
-  for (int i = 0; i < N; ++i) spec.output_ratio[i] = o.output_ratio.values[i];
-  return spec;
+  return detail::spec_of(Op::fractional_max_pool, N, o);
 }
 template <int N>
 PoolSpec to_spec(const MaxUnpool<N>& o) {
-  return {.op = Op::max_unpool,
-          .dims = N,
-          .kernel_size = o.kernel_size,
-          .stride = o.stride,
-          .padding = static_cast<const DimList&>(o.padding),
-          .dilation = o.dilation,
-          .output_size = o.output_size,
-          .index_kind = o.index_kind};
+  return detail::spec_of(Op::max_unpool, N, o);
 }
 
 }  // namespace cenote
