@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const auto file_size = static_cast<std::int64_t>(size);
     const NpyHeader header = parse_npy_header(bytes.first(std::min(size, kMaxNpyHeader)), file_size, "input");
-    if (header.data_offset < 10 || header.data_bytes() > file_size - header.data_offset) std::abort();
+    if (header.data_offset < 10 || header.data_bytes() != file_size - header.data_offset) std::abort();
     // What is written for such an array is read back as the same array.
     std::vector<std::byte> again = make_npy_header(header.dtype, header.shape, header.fortran_order);
     const auto whole = static_cast<std::int64_t>(again.size()) + header.data_bytes();

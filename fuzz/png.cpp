@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -40,6 +41,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   repair(file);
   std::size_t position = 0;
   try {
+    const std::span<const std::byte> start = std::as_bytes(std::span(file)).first(std::min<std::size_t>(size, 64));
+    if (starts_like_png(start) && largest_png_file(start, "input") <= 0) std::abort();
+    check_png_chunks(
+        [&](std::int64_t offset, std::span<std::byte> bytes) {
+          const std::size_t from = std::min(static_cast<std::size_t>(offset), size);
+          const std::size_t count = std::min(bytes.size(), size - from);
+          if (count > 0) std::memcpy(bytes.data(), file.data() + from, count);
+          return count;
+        },
+        static_cast<std::int64_t>(size), "input");
     PngReader reader(
         [&](std::span<std::byte> bytes) {
           const std::size_t count = std::min(bytes.size(), size - position);

@@ -2,6 +2,8 @@
 #include "golden/judge.hpp"
 
 #include <cstdio>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -18,9 +20,15 @@ std::string judge_on_every_target(const Case& recorded) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: cenote-golden DIR    (DIR holds cases.jsonl and data.bin)\n", stderr);
-    return 2;
+  const std::string_view word = argc == 2 ? argv[1] : "";
+  const bool help = word == "--help" || word == "-h";
+  if (argc != 2 || word.starts_with('-')) {
+    std::fputs(
+        "usage: cenote-golden DIR\n\n"
+        "Replays a recording of PyTorch's results (DIR holds cases.jsonl and data.bin) on every instruction set of "
+        "the\nmachine. Exit code: 0 all as recorded, 1 something differs, 2 no such recording.\n",
+        help ? stdout : stderr);
+    return help ? 0 : 2;
   }
   try {
     int passed = 0, failed = 0;

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import resource
 import struct
 import subprocess
 import tempfile
@@ -26,6 +27,11 @@ def cenote(*arguments, code=OK, **options):
         raise AssertionError(f"cenote {' '.join(map(str, arguments))}: exit {done.returncode}, expected {code}\n"
                              f"{done.stdout.decode(errors='replace')}{done.stderr.decode(errors='replace')}")
     return done
+
+
+def seconds(most):
+    """For preexec_fn: a run that computes for longer is killed."""
+    return lambda: resource.setrlimit(resource.RLIMIT_CPU, (most, most))
 
 
 class ToolTest(unittest.TestCase):

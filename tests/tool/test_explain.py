@@ -1,13 +1,14 @@
 """The explanations say what is true: the numbers of the documented examples, and answers to the questions people ask."""
 import shlex
 import shutil
+import signal
 import subprocess
 import unittest
 import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from support import OUTPUT, REFUSED, ROOT, USAGE, ToolTest, cenote, write_png
+from support import CENOTE, OUTPUT, REFUSED, ROOT, USAGE, ToolTest, cenote, seconds, write_png
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -64,10 +65,33 @@ class Answers(ToolTest):
         text = explain("--op", "unpool", "--kernel", 2, "--size", "2x2", "--output-size", 6, code=REFUSED)
         self.says(text, "6: does not fit", "Pooling 6 cells with kernel 2, stride 2, padding 0 gives 3, not the 2", "Refused")
         self.says(explain("--op", "unpool", "--kernel", 2, "--values", "1 2", "--indices", "1 4", code=REFUSED), "Refused", "4")
+        for wrong in ["1.5 3", "1 nan", "1 1e30", "-inf 2"]:
+            self.refuses(USAGE, "explain", "--op", "unpool", "--kernel", 2, "--values", "1 2", "--indices", wrong,
+                         says=["--indices", "whole numbers"])
+        self.refuses(USAGE, "explain", "--op", "max", "--kernel", 2, "--values", "1 " * 5000, says=["--values", "4096"])
 
     def test_refusals(self):
         self.says(explain("--op", "max", "--kernel", 2, "--padding", 2, "--size", "4x4", code=REFUSED), "at most half of the kernel", "2 / 2 = 1")
+        self.says(explain("--op", "max", "--kernel", 5, "--padding", 3, "--size", "6x6", code=REFUSED), "5 / 2 = 2", "begin:end (3:3)",
+                  "less than the window covers, 5")
+        cenote("explain", "--op", "max", "--kernel", 5, "--padding", "3:3", "--size", "6x6")
         self.says(explain("--op", "max", "--kernel", 7, "--size", "6x6", code=REFUSED), "not even one fits", "ceil_mode")
+
+    def test_too_large_to_draw(self):
+        """Refused in one line and at once, whichever number is the huge one."""
+        for call, says in [(["max", "-k", 2 * 10**8, "-p", 10**8, "--size", 4], "taps"),
+                           (["max", "-k", 2000, "-p", 1000, "-s", 1000, "--size", "9x9"], "taps"),
+                           (["max", "-k", 2, "-d", 10**8, "-s", 10**8, "-p", "100000000:100000000", "--size", 4], "padded input"),
+                           (["adaptive-avg", "-o", 10**8, "--size", 4], "output"), (["unpool", "-k", 10**8, "--size", 4], "output"),
+                           (["unpool", "-k", 10**8, "-s", 1, "-o", 10**8, "--size", 1], "output"),
+                           (["max", "-k", 64, "-p", 32, "-s", 1, "--size", "64x64"], "output"),
+                           (["max", "-k", 32, "-s", 1, "--size", "64x64"], "taps")]:
+            with self.subTest(call=call):
+                self.refuses(USAGE, "explain", "--op", *call, says=["cannot be drawn", says], preexec_fn=seconds(5))
+        done = cenote("explain", "--op", "avg", "-k", 16, "-s", 1, "-p", 8, "--size", "63x63", "--svg", self.dir / "large.svg",
+                      preexec_fn=seconds(20))
+        self.assertIn(b"63 x 63", done.stdout)
+        self.refuses(REFUSED, "explain", "--op", "max", "-k", 2, "-p", 10**8, "--size", 4, preexec_fn=seconds(5))
 
     def test_dilation_and_empty_windows(self):
         self.says(explain("--op", "max", "--kernel", 2, "--stride", 1, "--dilation", 2, "--size", "5x5"), "(2 - 1) * 2 + 1 = 3", "max(1, 3, 11, 13) = 13",
@@ -98,11 +122,17 @@ class Answers(ToolTest):
         np.save(self.dir / "x.npy", np.arange(2 * 3 * 4 * 4, dtype="f4").reshape(2, 3, 4, 4))
         self.says(explain(self.dir / "x.npy", "--op", "max", "--kernel", 2, "--plane", 5), "plane 5 of 6", "max(80, 81, 84, 85) = 85")
         self.assertIn(b"numbered from 0", cenote("explain", self.dir / "x.npy", "--op", "max", "--kernel", 2, "--plane", 6, code=USAGE).stderr)
+        x = np.arange(2 * 4 * 4 * 3, dtype="f4").reshape(2, 4, 4, 3)
+        np.save(self.dir / "last.npy", x)
+        text = explain(self.dir / "last.npy", "--op", "max", "--kernel", 2, "--plane", 4, "--layout", "nhwc")
+        self.says(text, "plane 4 of 6", "input 4 x 4", f"= {x[1, :2, :2, 1].max():.0f} at row 1, column 1")
         x = np.arange(64 * 64 * 3, dtype=np.uint32).reshape(64, 64, 3) % 251
         write_png(self.dir / "x.png", x.astype(np.uint8))
         text = explain(self.dir / "x.png", "--op", "max", "--kernel", 2, "--crop", "4x4+10+20", "--plane", 1)
         self.says(text, "the whole becomes [32, 32, 3]", "from (10, 20)", f"= {x[10:12, 20:22, 1].max()}")
         self.says(explain(self.dir / "x.png", "--op", "max", "--kernel", 2), "input 8 x 8")
+        for crop in ["65x4", "4x4+61+0", "4x4+0+9223372036854775807"]:
+            self.refuses(USAGE, "explain", self.dir / "x.png", "--op", "max", "--kernel", 2, "--crop", crop, says=["--crop", "axis of 64"])
 
 
 class Pictures(ToolTest):
@@ -114,6 +144,8 @@ class Pictures(ToolTest):
         for expected in ["max_pool2d, kernel_size 2", "max(1, 2, 5, 6) = 6", "index 5, tap 3", "The indices", "Where the gradient goes"]:
             self.assertIn(expected, texts)
         width, height = float(root.get("width")), float(root.get("height"))
+        cenote("explain", "--op", "max", "--kernel", 2, "--ceil-mode", "--size", "5x5", "--svg", self.dir / "p.svg")
+        self.assertIn("dashed: beyond it, ignored", [element.text for element in ET.parse(self.dir / "p.svg").iter(SVG + "text")])
         for element in root.iter(SVG + "rect"):
             if element.get("x") is not None:
                 self.assertGreaterEqual(float(element.get("x")), 0)
@@ -132,6 +164,15 @@ class Pictures(ToolTest):
             words[place] = str(self.dir / "now.svg")
             cenote(*words)
             self.assertEqual((self.dir / "now.svg").read_text(), shipped.read_text(), f"{shipped.name}: run scripts/draw-pictures.sh")
+
+    def test_a_reader_that_leaves(self):
+        """`| head` ends the run as it ends other programs: silently. The picture is there by then."""
+        with subprocess.Popen([CENOTE, "explain", "--op", "max", "--kernel", "2", "--size", "64x64", "--all", "--svg", self.dir / "p.svg"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.readline()
+            process.stdout.close()
+            self.assertEqual((process.stderr.read(), process.wait(60)), (b"", -signal.SIGPIPE))
+        ET.parse(self.dir / "p.svg")
 
     def test_needs_a_place(self):
         cenote("explain", "--op", "max", "--kernel", 2, "--svg", self.dir / "no" / "p.svg", code=OUTPUT)

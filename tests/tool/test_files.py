@@ -9,7 +9,7 @@ import unittest
 
 import numpy as np
 
-from support import CENOTE, INPUT, OUTPUT, SANITIZED, USAGE, ToolTest, cenote, numbers, pool2d
+from support import (CENOTE, INPUT, OUTPUT, SANITIZED, USAGE, ToolTest, cenote, numbers, png_bytes, pool2d, read_png, seconds, write_png)
 
 
 def sparse_npy(path, shape, dtype="<f4"):
@@ -57,6 +57,47 @@ class Outputs(ToolTest):
         self.refuses(USAGE, "unpool", "o.npy", "./i.npy", "--indices", "i.npy", "--kernel", 2, cwd=self.dir, says=["replace the indices"])
         self.assertEqual((self.dir / "i.npy").read_bytes(), before)
 
+    def test_links_are_followed(self):
+        """A link stays a link; what it names is replaced, or made."""
+        (self.dir / "real").mkdir()
+        (self.dir / "real" / "old.npy").write_bytes(b"old")
+        (self.dir / "link.npy").symlink_to("real/old.npy")
+        (self.dir / "dangling.npy").symlink_to("link2.npy")
+        (self.dir / "link2.npy").symlink_to(self.dir / "real" / "new.npy")
+        for name, target in [("link.npy", "old.npy"), ("dangling.npy", "new.npy")]:
+            cenote(*self.call, self.dir / name, *self.op)
+            self.assertTrue((self.dir / name).is_symlink())
+            self.assertFalse((self.dir / "real" / target).is_symlink())
+            np.testing.assert_array_equal(np.load(self.dir / "real" / target), pool2d(self.x, "max", 2)[0])
+        self.assertEqual(self.listing(self.dir / "real"), ["new.npy", "old.npy"])
+        (self.dir / "a.npy").symlink_to("b.npy")
+        (self.dir / "b.npy").symlink_to("a.npy")
+        self.refuses(OUTPUT, *self.call, self.dir / "a.npy", *self.op, says=["a.npy", "symbolic links"])
+
+    def test_permissions_stay(self):
+        (self.dir / "private.npy").write_bytes(b"old")
+        (self.dir / "private.npy").chmod(0o600)
+        cenote(*self.call, self.dir / "private.npy", *self.op)
+        self.assertEqual((self.dir / "private.npy").stat().st_mode & 0o777, 0o600)
+
+    def test_larger_than_the_disk(self):
+        """Known before the work, with the numbers; nothing is left behind."""
+        (self.dir / "y.npy").write_bytes(b"old")
+        for extra in [[], ["--indices", self.dir / "i.npy"]]:
+            self.refuses(OUTPUT, *self.call, self.dir / "y.npy", "--op", "adaptive-max", "--output-size", "1000000x100000000", *extra,
+                         preexec_fn=seconds(5), says=["y.npy", "No space left", "PiB needed", "free"])
+        self.refuses(OUTPUT, *self.call, self.dir / "y.png", "--layout", "nhwc", "--op", "adaptive-max", "--output-size", "200000x200000",
+                     preexec_fn=seconds(5), says=["y.png"])
+        np.save(self.dir / "v.npy", np.ones((1, 1), "f4"))
+        np.save(self.dir / "w.npy", np.zeros((1, 1), "i8"))
+        self.refuses(OUTPUT, "unpool", self.dir / "v.npy", self.dir / "z.npy", "--indices", self.dir / "w.npy", "--kernel", 2**24,
+                     preexec_fn=seconds(5), says=["z.npy", "1.00 PiB needed"])
+        np.save(self.dir / "p.npy", numbers((4, 4), "u1"))
+        self.refuses(OUTPUT, "pool", self.dir / "p.npy", self.dir / "p.png", "--op", "adaptive-max", "--output-size", "200000x200000",
+                     preexec_fn=seconds(5), says=["p.png", "200000 x 200000 pixels", "8 GiB"])
+        self.assertEqual((self.dir / "y.npy").read_bytes(), b"old")
+        self.assertEqual(self.listing(), ["p.npy", "v.npy", "w.npy", "x.npy", "y.npy"])
+
     def test_full_disk(self):
         """A limit on the size of files is met like the end of the disk: in the middle of a write."""
         def limit():
@@ -77,7 +118,10 @@ class Outputs(ToolTest):
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", small], capture_output=True).returncode != 0:
             self.skipTest("mounting is not allowed here")
         try:
-            self.refuses(OUTPUT, *self.call, small / "y.npy", *self.op, says=["y.npy", "No space"])
+            self.refuses(OUTPUT, *self.call, small / "y.npy", *self.op, says=["y.npy", "No space", "16.1 KiB needed", "16.0 KiB free"])
+            # Each of two results would fit.
+            self.refuses(OUTPUT, *self.call, small / "y.npy", "--indices", small / "i.npy", "--op", "max", "--kernel", 3,
+                         says=["No space"])
             self.assertEqual(self.listing(small), [])
         finally:
             subprocess.run(["umount", small], check=True)
@@ -95,6 +139,14 @@ class Outputs(ToolTest):
         self.refuses(OUTPUT, *self.call, closed / "y.npy", *self.op, says=["y.npy", "Permission denied"], **as_nobody)
         (self.dir / "x.npy").chmod(0o000)
         self.refuses(INPUT, *self.call, self.dir / "y.npy", *self.op, says=["x.npy", "Permission denied"], **as_nobody)
+        # A file nobody may write is not replaced by renaming another over it, even where the directory would allow that.
+        (self.dir / "x.npy").chmod(0o644)
+        (self.dir / "open").mkdir()
+        (self.dir / "open").chmod(0o777)
+        (self.dir / "open" / "y.npy").write_bytes(b"old")
+        (self.dir / "open" / "y.npy").chmod(0o444)
+        self.refuses(OUTPUT, *self.call, self.dir / "open" / "y.npy", *self.op, says=["y.npy", "Permission denied"], **as_nobody)
+        self.assertEqual((self.dir / "open" / "y.npy").read_bytes(), b"old")
 
     @staticmethod
     def reachable(options):
@@ -120,6 +172,86 @@ class Outputs(ToolTest):
             text = process.stderr.read().decode()
             self.assertEqual(process.wait(60), OUTPUT, text)
         self.assertIn("standard output", text)
+
+
+class Several(ToolTest):
+    def test_stops_at_the_first_that_fails(self):
+        """In the order of the names; what is done stays, what comes after is not begun."""
+        (self.dir / "in").mkdir()
+        for name in ["a", "c", "d"]:
+            np.save(self.dir / "in" / f"{name}.npy", numbers((4, 4), "f4"))
+        (self.dir / "in" / "b.npy").write_bytes(b"no array")
+        (self.dir / "in" / "notes.txt").write_text("not an array, and not looked at")
+        (self.dir / "in" / "deeper").mkdir()
+        np.save(self.dir / "in" / "deeper" / "e.npy", numbers((4, 4), "f4"))
+        self.refuses(INPUT, "pool", self.dir / "in", self.dir / "out", "--op", "max", "--kernel", 2, says=["b.npy"])
+        self.assertEqual(self.listing(self.dir / "out"), ["a.npy"])
+        (self.dir / "in" / "b.npy").unlink()
+        cenote("pool", self.dir / "in", self.dir / "out", "--op", "max", "--kernel", 2)
+        self.assertEqual(self.listing(self.dir / "out"), ["a.npy", "c.npy", "d.npy"])
+        cenote("pool", self.dir / "in" / "a.npy", f"{self.dir}/new/", "--op", "max", "--kernel", 2, "--indices", f"{self.dir}/where")
+        self.assertEqual((self.listing(self.dir / "new"), self.listing(self.dir / "where")), (["a.npy"], ["a.npy"]))
+        self.refuses(USAGE, "pool", self.dir / "in", self.dir / "out", "--op", "max", "--kernel", 2, "--bits", 16, says=["--bits"])
+
+    def test_every_result_has_its_own_name(self):
+        (self.dir / "in").mkdir()
+        np.save(self.dir / "in" / "a.npy", numbers((4, 4), "f4"))
+        write_png(self.dir / "in" / "a.png", np.zeros((4, 4, 1), np.uint8))
+        write_png(self.dir / "in" / "b.png", np.zeros((4, 4, 1), np.uint8))
+        op = ["--op", "max", "--kernel", 2]
+        # Both a.npy and a.png would have indices in a.npy.
+        self.refuses(USAGE, "pool", self.dir / "in", self.dir / "out", *op, "--indices", self.dir / "i", says=["a.npy", "a.png", "both become"])
+        # The indices of a.png are a.npy, which is yet to be read.
+        self.refuses(USAGE, "pool", self.dir / "in" / "a.png", self.dir / "in" / "a.npy", self.dir / "out", *op, "--indices", self.dir / "in")
+        self.refuses(USAGE, "pool", self.dir / "in" / "b.png", self.dir / "in" / "a.png", "-", *op, says=["-", "directory"])
+        self.refuses(USAGE, "pool", self.dir / "in", self.dir / "out", "--op", "avg", "--kernel", 2, "--indices", self.dir / "i", says=["--indices"])
+        self.assertEqual(self.listing(), ["in"])
+        self.assertEqual(self.listing(self.dir / "in"), ["a.npy", "a.png", "b.png"])
+
+
+class Endless(ToolTest):
+    """Streams that never end: refused by their first bytes, or read as far as these say and no further."""
+
+    OP = ["--op", "max", "--kernel", "2"]
+
+    def after(self, start):
+        """A pipe that brings these bytes, then zeros for ever."""
+        (self.dir / "start").write_bytes(start)
+        source = subprocess.Popen(["cat", self.dir / "start", "/dev/zero"], stdout=subprocess.PIPE)
+        self.addCleanup(source.wait)
+        self.addCleanup(source.stdout.close)
+        return source.stdout
+
+    def test_zeros(self):
+        for name in ["/dev/zero", "/dev/urandom"]:
+            self.refuses(INPUT, "pool", name, self.dir / "y.npy", *self.OP, preexec_fn=seconds(5), says=[name, "neither"])
+        self.refuses(INPUT, "pool", "-", self.dir / "y.npy", *self.OP, stdin=self.after(b""), preexec_fn=seconds(5),
+                     says=["standard input", "neither"])
+        self.refuses(INPUT, "explain", "/dev/zero", *self.OP, preexec_fn=seconds(5), says=["/dev/zero"])
+
+    def test_an_array_that_goes_on(self):
+        np.save(self.dir / "x.npy", numbers((4, 4), "f4"))
+        whole = (self.dir / "x.npy").read_bytes()
+        self.refuses(INPUT, "pool", "-", self.dir / "y.npy", *self.OP, stdin=self.after(whole), preexec_fn=seconds(5),
+                     says=["standard input", "goes on after the array of shape [4, 4]"])
+        self.refuses(INPUT, "pool", "-", self.dir / "y.npy", *self.OP, stdin=self.after(whole[:8] + b"\xff\x10"), preexec_fn=seconds(5),
+                     says=["standard input"])
+        claim = whole[:128].replace(b"(4, 4), }              ", b"(40000000, 400000), }  ")
+        self.refuses(OUTPUT, "pool", "-", self.dir / "y.npy", *self.OP, stdin=self.after(claim), preexec_fn=seconds(5),
+                     says=["temporary copy of standard input", "TiB needed"])
+
+    def test_a_picture_that_goes_on(self):
+        write_png(self.dir / "x.png", np.zeros((8, 8, 3), np.uint8))
+        whole = (self.dir / "x.png").read_bytes()
+        self.refuses(INPUT, "pool", "-", self.dir / "y.png", *self.OP, stdin=self.after(whole), preexec_fn=seconds(10),
+                     says=["standard input", "goes on after the end of its picture"])
+        self.refuses(INPUT, "pool", "-", self.dir / "y.png", *self.OP, stdin=self.after(whole[:40]), preexec_fn=seconds(10), says=["standard input"])
+        bomb = png_bytes(60000, 60000, 16, 6, b"")
+        self.refuses(INPUT, "pool", "-", self.dir / "y.png", *self.OP, stdin=self.after(bomb), preexec_fn=seconds(5), says=["60000 x 60000"])
+        with open(self.dir / "x.png", "rb") as file:
+            with subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as pipe:
+                cenote("pool", "-", self.dir / "y.png", *self.OP, stdin=pipe.stdout)
+        self.assertEqual(read_png(self.dir / "y.png").shape, (4, 4, 3))
 
 
 class Interrupted(ToolTest):

@@ -117,7 +117,7 @@ class Hostile(ToolTest):
         self.assertFalse((self.dir / "y.png").exists())
 
     def test_claims(self):
-        self.refuse(png_bytes(2**31 - 1, 2**31 - 1, 16, 6, b"\0"), ["not a valid .png"])
+        self.refuse(png_bytes(2**31 - 1, 2**31 - 1, 16, 6, b"\0"), ["more pixels than any .png"])
         self.refuse(png_bytes(60000, 60000, 8, 6, b"\0"), ["60000 x 60000"])
         self.refuse(png_bytes(5000, 5000, 8, 6, b"\0"), ["5000 x 5000", "more than a file of"])
         self.refuse(png_bytes(60000, 60000, 8, 6, b"\0" * 100000, interlaced=True), ["60000 x 60000"])
@@ -130,6 +130,9 @@ class Hostile(ToolTest):
         whole = (self.dir / "x.png").read_bytes()
         for length in [8, 20, 33, 60, len(whole) // 2]:
             self.refuse(whole[:length], ["ends early"])
+        for length in [len(whole) - 1, len(whole) - 6, len(whole) - 12]:  # all pixels are there, the end is not
+            self.refuse(whole[:length], ["ends early"])
+        self.refuse(whole + b"more", ["goes on after the end of its picture"])
         damaged = bytearray(whole)
         damaged[60] ^= 0xff
         self.refuse(bytes(damaged), ["not a valid .png"])

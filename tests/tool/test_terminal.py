@@ -91,7 +91,7 @@ class Width(ToolTest):
              ["--op", "fractional", "--kernel", 2, "--output-size", 3, "--size", "7x7"]]
 
     def test_never_wider_than_the_terminal(self):
-        for columns in [40, 61, 80, 132]:
+        for columns in [20, 30, 40, 61, 80, 132]:
             for call in self.CALLS:
                 with self.subTest(columns=columns, call=call):
                     text, code = on_terminal("explain", *call, columns=columns)

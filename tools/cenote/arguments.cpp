@@ -17,6 +17,16 @@ Failure usage(fmt::format_string<Args...> format, Args&&... args) {
   return Failure(ExitCode::usage, fmt::format(format, std::forward<Args>(args)...));
 }
 
+bool is_too_large(std::string_view text) {
+  std::int64_t value = 0;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc::result_out_of_range;
+}
+
+Failure too_large(const std::string& option, std::string_view text) {
+  return usage("{}: '{}' is more than 63 bits can count", option, text);
+}
+
 std::optional<std::int64_t> to_integer(std::string_view text) {
   std::int64_t value = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
@@ -91,7 +101,8 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 std::int64_t parse_integer(const std::string& option, std::string_view text) {
   const auto value = to_integer(text);
-  if (!value) throw usage("{}: '{}' is not a whole number of at most 63 bits", option, text);
+  if (is_too_large(text)) throw too_large(option, text);
+  if (!value) throw usage("{}: '{}' is not a whole number", option, text);
   return *value;
 }
 
@@ -113,13 +124,23 @@ DimList parse_dims(const std::string& option, std::string_view text) {
       values.emplace_back(keep);
     } else if (const auto value = to_integer(part)) {
       values.emplace_back(*value);
+    } else if (is_too_large(part)) {
+      throw too_large(option, part);
     } else {
-      throw usage("{}: '{}' is not a size; write one number for all axes ({} 3) or one for each ({} 3x2)", option, text,
-                  option, option);
+      throw usage("{}: '{}' is not a size; write one number for all axes (3) or one for each (3x2)", option, text);
     }
   }
   if (values.size() == 1) return values[0].is_keep ? DimList(keep) : DimList(values[0].value);
   return DimList(std::span<const Dim>(values));
+}
+
+DimList parse_output_size(const std::string& option, std::string_view text) {
+  const DimList sizes = parse_dims(option, text);
+  for (int i = 0; i < std::min(sizes.count, DimList::kCapacity); ++i) {
+    if (!sizes.values[i].is_keep && sizes.values[i].value < 0)
+      throw usage("{}: '{}' is negative; a size is 0 or more, or keep", option, text);
+  }
+  return sizes;
 }
 
 PaddingList parse_padding(const std::string& option, std::string_view text) {
@@ -128,24 +149,23 @@ PaddingList parse_padding(const std::string& option, std::string_view text) {
     padding.mode = text == "same-lower" ? PaddingList::Mode::same_lower : PaddingList::Mode::same_upper;
     return padding;
   }
-  if (text.find(':') == std::string_view::npos) {
-    try {
-      return PaddingList(parse_dims(option, text));
-    } catch (const Failure&) {
-      throw usage("{}: '{}' is no padding; write 1, 1x2, begin:end (0:1) or same", option, text);
-    }
-  }
+  const bool ends_differ = text.find(':') != std::string_view::npos;
   std::vector<Dim> begin, end;
   for (const std::string_view part : split(text, ",x")) {
     const auto ends = split(part, ":");
     const auto first = to_integer(ends[0]);
     const auto second = ends.size() == 2 ? to_integer(ends[1]) : first;
+    for (const std::string_view one : ends) {
+      if (is_too_large(one)) throw too_large(option, one);
+    }
     if (!first || !second || ends.size() > 2) {
       throw usage("{}: '{}' is no padding; write 1, 1x2, begin:end (0:1) or same", option, text);
     }
     begin.emplace_back(*first);
     end.emplace_back(*second);
   }
+  if (!ends_differ)
+    return PaddingList(begin.size() == 1 ? DimList(begin[0].value) : DimList(std::span<const Dim>(begin)));
   if (begin.size() == 1) return {DimList(begin[0].value), DimList(end[0].value)};
   return {DimList(std::span<const Dim>(begin)), DimList(std::span<const Dim>(end))};
 }
@@ -154,6 +174,7 @@ Shape parse_shape(const std::string& option, std::string_view text) {
   std::vector<std::int64_t> sizes;
   for (const std::string_view part : split(text, ",x")) {
     const auto value = to_integer(part);
+    if (is_too_large(part)) throw too_large(option, part);
     if (!value || *value < 0)
       throw usage("{}: '{}' is no shape; write sizes joined by x, as in 64x112x112", option, text);
     sizes.push_back(*value);
@@ -217,23 +238,22 @@ IndexKind parse_index_kind(std::string_view text) {
   throw usage("--index-kind: '{}' is unknown; write flat64, flat32 or window{}", text, did_you_mean(text, kinds));
 }
 
-const std::vector<std::string>& op_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const OpName& entry : kShortNames) list.emplace_back(entry.name);
-    return list;
-  }();
+std::vector<std::string> op_names(bool unpool) {
+  std::vector<std::string> names;
+  for (const OpName& entry : kShortNames) {
+    if (unpool || entry.op != Op::max_unpool) names.emplace_back(entry.name);
+  }
   return names;
 }
 
-void parse_op(std::string_view text, OpArguments& arguments) {
+void parse_op(std::string_view text, bool unpool, OpArguments& arguments) {
   // MaxPool2d, max_pool2d and max-pool2d all become maxpool2d, the short names lose their hyphens.
   std::string word;
   for (const char c : lower(text)) {
     if (c != '_' && c != '-') word += c;
   }
   if (word.size() > 2 && word.back() == 'd' && word[word.size() - 2] >= '1' && word[word.size() - 2] <= '3') {
-    arguments.dims = word[word.size() - 2] - '0';
+    arguments.dims_in_name = word[word.size() - 2] - '0';
     word.resize(word.size() - 2);
   }
   struct Alias {
@@ -260,8 +280,8 @@ void parse_op(std::string_view text, OpArguments& arguments) {
       return;
     }
   }
-  throw usage("--op: '{}' is unknown; known are {}{}", text, fmt::join(op_names(), ", "),
-              did_you_mean(text, op_names()));
+  const std::vector<std::string> known = op_names(unpool);
+  throw usage("--op: '{}' is unknown; known are {}{}", text, fmt::join(known, ", "), did_you_mean(text, known));
 }
 
 void check_op_arguments(const OpArguments& a) {
@@ -288,6 +308,10 @@ void check_op_arguments(const OpArguments& a) {
   refuse(a.op != Op::avg_pool && a.exclude_pad, "--no-count-include-pad", takes);
   refuse(a.op != Op::avg_pool && a.divisor_override.has_value(), "--divisor-override", takes);
   refuse(a.op != Op::lp_pool && a.norm_type.has_value(), "--norm-type", takes);
+  if (unpool && a.padding && a.padding->mode != PaddingList::Mode::symmetric)
+    throw usage("--padding: unpool takes the same padding at both ends: 1 or 1x2");
+  if (a.dims && a.dims_in_name && *a.dims != *a.dims_in_name)
+    throw usage("--dims {} contradicts the op's name, which says {}", *a.dims, *a.dims_in_name);
   if ((sliding || fractional || unpool) && !a.kernel_size)
     throw usage("{} needs --kernel, for example --kernel 3 or --kernel 3x2", name);
   if (adaptive && !a.global && !a.output_size)
@@ -298,7 +322,7 @@ void check_op_arguments(const OpArguments& a) {
 }
 
 int spatial_rank(const OpArguments& a, int rank) {
-  if (a.dims) return *a.dims;
+  if (const std::optional<int> said = a.said_dims()) return *said;
   for (const auto* list : {&a.kernel_size, &a.stride, &a.dilation}) {
     if (*list && (*list)->count >= 2 && (*list)->count <= 3) return (*list)->count;
   }

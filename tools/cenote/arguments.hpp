@@ -15,6 +15,8 @@ namespace cenote::tool {
 
 /// "3", "3,2", "3x2"; "keep" (or "none") where an axis keeps its size. `option` names the option in the failure.
 DimList parse_dims(const std::string& option, std::string_view text);
+/// The same for a result's size, which cannot be negative.
+DimList parse_output_size(const std::string& option, std::string_view text);
 /// "1", "1,2", "0:1,2:3" (begin:end per axis), "same" or "same-upper", "same-lower".
 PaddingList parse_padding(const std::string& option, std::string_view text);
 /// "1x64x112x112" or "1,64,112,112"; sizes of at least 0.
@@ -38,8 +40,9 @@ IndexKind parse_index_kind(std::string_view text);
 /// An op with its arguments, before the input's rank is known.
 struct OpArguments {
   Op op = Op::max_pool;
-  bool global = false;      ///< global-max, global-avg: adaptive with every output size 1
-  std::optional<int> dims;  ///< from --dims or from a name such as max_pool2d
+  bool global = false;              ///< global-max, global-avg: adaptive with every output size 1
+  std::optional<int> dims;          ///< from --dims
+  std::optional<int> dims_in_name;  ///< from a name such as max_pool2d
   std::optional<DimList> kernel_size, stride, dilation, output_size;
   std::optional<PaddingList> padding;
   std::vector<double> output_ratio;
@@ -47,12 +50,15 @@ struct OpArguments {
   bool exclude_pad = false;
   std::optional<std::int64_t> divisor_override;
   std::optional<double> norm_type;
+
+  std::optional<int> said_dims() const { return dims ? dims : dims_in_name; }
 };
 
 /// Sets op, global and (for names that say it) dims: "max", "avg", "lp", "adaptive-max", "fractional", "max_pool2d", "MaxPool2d", ...
-void parse_op(std::string_view text, OpArguments& arguments);
-/// Every name parse_op knows, the short ones first.
-const std::vector<std::string>& op_names();
+/// `unpool`: whether a failure names that op too.
+void parse_op(std::string_view text, bool unpool, OpArguments& arguments);
+/// The ops' short names.
+std::vector<std::string> op_names(bool unpool);
 
 /// Refuses options the op does not have and missing ones that it needs, naming the option.
 void check_op_arguments(const OpArguments& arguments);

@@ -13,8 +13,6 @@
 namespace cenote::tool {
 namespace {
 
-constexpr unsigned char kPngSignature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-
 template <class T>
 T load_as(const std::byte* bytes) {
   T value;
@@ -40,6 +38,19 @@ void store_integer(std::byte* element, double value) {
 template <class T>
 void store_plain(std::byte* element, const T& value) {
   std::memcpy(element, &value, sizeof value);
+}
+
+Failure neither(std::span<const std::byte> start, const std::string& name) {
+  return Failure::make(ExitCode::input, "{}: neither a .npy array nor a .png picture ({})", name,
+                       start.empty() ? "it is empty" : "by its first bytes");
+}
+
+/// One byte more than the array has tells whether the stream goes on.
+StreamSize size_of_stream(std::span<const std::byte> start, const std::string& name) {
+  if (starts_like_png(start)) return {.most = largest_png_file(start, name), .exact = false};
+  if (!starts_like_npy(start)) throw neither(start, name);
+  const NpyHeader header = read_npy_header(start, name);
+  return {.most = header.data_offset + header.data_bytes() + 1, .exact = true};
 }
 
 void swap_bytes(std::byte* data, std::int64_t count, std::size_t size) {
@@ -102,10 +113,12 @@ struct ArraySource::Opened {
 };
 
 ArraySource::Opened ArraySource::open(const std::string& path) {
-  InputFile file(path);
+  InputFile file(path, size_of_stream);
   std::vector<std::byte> start(static_cast<std::size_t>(std::min<std::int64_t>(file.size(), kMaxNpyHeader)));
   file.read(0, start);
-  if (start.size() >= sizeof kPngSignature && std::memcmp(start.data(), kPngSignature, sizeof kPngSignature) == 0) {
+  if (starts_like_png(start)) {
+    check_png_chunks([&](std::int64_t offset, std::span<std::byte> bytes) { return file.read_some(offset, bytes); },
+                     file.size(), file.path());
     std::int64_t position = 0;
     PngReader reader(
         [&](std::span<std::byte> bytes) {
@@ -116,10 +129,12 @@ ArraySource::Opened ArraySource::open(const std::string& path) {
         file.size(), file.path());
     const PictureFormat format = reader.format();
     Descriptor spool = open_spool();
+    const std::string name = "decoded copy of " + file.path();
+    reserve_space(spool.get(), format.bytes(), name);
     std::vector<std::byte> row(static_cast<std::size_t>(format.row_bytes()));
     for (std::int64_t y = 0; y < format.height; ++y) {
       reader.read_row(row);
-      write_all(spool.get(), row, "decoded copy of " + file.path());
+      write_all(spool.get(), row, name);
     }
     NpyHeader header;
     header.shape = {format.height, format.width, format.channels};
@@ -130,10 +145,7 @@ ArraySource::Opened ArraySource::open(const std::string& path) {
             header,
             format};
   }
-  if (start.size() < 6 || std::to_integer<int>(start[0]) != 0x93) {
-    throw Failure::make(ExitCode::input, "{}: neither a .npy array nor a .png picture ({})", file.path(),
-                        start.empty() ? "it is empty" : "by its first bytes");
-  }
+  if (!starts_like_npy(start)) throw neither(start, file.path());
   const NpyHeader header = parse_npy_header(start, file.size(), file.path());
   return {path, std::move(file), header.dtype, header.dtype, header, std::nullopt};
 }
@@ -192,6 +204,8 @@ ArraySink::ArraySink(const std::string& path, DType dtype, const Shape& shape, b
     : file_(path), dtype_(dtype) {
   if (format_of(path) == FileFormat::npy) {
     const std::vector<std::byte> header = make_npy_header(dtype, shape, fortran_order);
+    file_.reserve(static_cast<std::int64_t>(header.size()) +
+                  element_count(shape) * static_cast<std::int64_t>(size_of(dtype)));
     file_.write(header);
     if (!file_.is_stream()) mappable_offset_ = static_cast<std::int64_t>(header.size());
     return;
@@ -209,6 +223,10 @@ ArraySink::ArraySink(const std::string& path, DType dtype, const Shape& shape, b
               .height = shape[0],
               .channels = shape.rank() == 2 ? 1 : static_cast<int>(shape[2]),
               .bits = bits};
+  if (picture_.row_bytes() > kMaxPictureBytes / picture_.height) {
+    throw Failure::make(ExitCode::output, "{}: {} x {} pixels are more than the {} GiB a .png may have", path,
+                        picture_.width, picture_.height, kMaxPictureBytes >> 30);
+  }
   png_ = std::make_unique<PngWriter>([this](std::span<const std::byte> bytes) { file_.write(bytes); }, picture_, path);
   row_.resize(static_cast<std::size_t>(picture_.row_bytes()));
 }

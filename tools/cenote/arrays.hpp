@@ -65,7 +65,7 @@ FileFormat format_of(const std::string& path);
 class ArraySink {
  public:
   /// `bits` (8 or 16) is for pictures, which must be (height, width) or (height, width, 1 to 4) in C order; values are rounded
-  /// to the nearest integer (ties to even) and clamped to what the bits can hold.
+  /// to the nearest integer (ties to even) and clamped to what the bits can hold. An array's disk space is taken at once.
   ArraySink(const std::string& path, DType dtype, const Shape& shape, bool fortran_order, int bits = 8);
 
   OutputFile& file() noexcept { return file_; }

@@ -1,5 +1,8 @@
 #include "bench.hpp"
 
+#include "failure.hpp"
+#include "terminal.hpp"
+
 #include "common/json.hpp"
 #include "common/run.hpp"
 #include "common/text.hpp"
@@ -10,65 +13,29 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <ostream>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <new>
 #include <regex>
 #include <span>
 #include <stdexcept>
 #include <thread>
 
+namespace cenote::tool {
 namespace {
 
-using namespace cenote;
 using namespace cenote::bench;
-
-constexpr int kMostThreads = 4096;
-
-struct Arguments {
-  std::vector<std::string> problems;
-  std::string suite, filter;
-  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  bool json = false;
-};
-
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-Arguments parse(const std::vector<std::string>& words) {
-  Arguments result;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    if (!word.starts_with("--")) {
-      result.problems.push_back(word);
-      continue;
-    }
-    if (word == "--json") {
-      result.json = true;
-      continue;
-    }
-    if (word != "--suite" && word != "--filter" && word != "--threads") throw UsageError("unknown option " + word);
-    if (++i == words.size()) throw UsageError(word + " needs a value");
-    const std::string& value = words[i];
-    if (word == "--threads") {
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result.threads);
-      if (error != std::errc() || end != value.data() + value.size() || result.threads < 1 ||
-          result.threads > kMostThreads) {
-        throw UsageError("--threads must be a whole number from 1 to " + std::to_string(kMostThreads) + ", got '" +
-                         value + "'");
-      }
-    } else {
-      (word == "--suite" ? result.suite : result.filter) = value;
-    }
-  }
-  if (!result.problems.empty() && !result.suite.empty()) throw UsageError("--suite and problems exclude each other");
-  return result;
-}
 
 /// A problem as a suite's case: every pass it has, in its one dtype and layout.
 Case to_case(const std::string& text) {
-  const testing::Problem problem = testing::parse_problem(text);
+  testing::Problem problem;
+  try {
+    problem = testing::parse_problem(text);
+  } catch (const testing::ProblemError& error) {
+    throw Failure::make(ExitCode::usage, "'{}' is no problem: {}", text, error.what());
+  }
   Case result;
   result.name = text;
   result.op = std::string(name_of(problem.spec.op)) + std::to_string(problem.spec.dims) + 'd';
@@ -76,17 +43,16 @@ Case to_case(const std::string& text) {
   if (!problem.batched()) result.shape.push_back(1);
   result.shape.insert(result.shape.end(), problem.shape.begin(), problem.shape.end());
   result.dtypes = {problem.dtype};
-  if (problem.layout != testing::Layout::planar && problem.layout != testing::Layout::channels_last) {
-    throw UsageError("'" + text + "': only nchw and nhwc are benchmarked");
-  }
+  if (problem.layout != testing::Layout::planar && problem.layout != testing::Layout::channels_last)
+    throw Failure::make(ExitCode::usage, "'{}': only nchw and nhwc are benchmarked", text);
   result.layouts = {problem.layout == testing::Layout::planar ? MemoryFormat::contiguous : MemoryFormat::channels_last};
   try {
     // The plan refuses what cannot be pooled, before anything is allocated or divided by it.
     const Shape shape{std::span<const std::int64_t>(result.shape)};
     (void)Plan::make(Pass::forward, TensorDesc::contiguous(problem.dtype, shape), result.spec);
     result.geometry = resolve(result.spec, result.shape);
-  } catch (const std::exception& error) {
-    throw UsageError("'" + text + "': " + error.what());
+  } catch (const std::runtime_error& error) {
+    throw Failure::make(ExitCode::refused, "'{}': {}", text, error.what());
   }
   const Op op = result.spec.op;
   const bool has_indices = op == Op::max_pool || op == Op::min_pool || op == Op::adaptive_max_pool;
@@ -138,45 +104,71 @@ void show_progress(std::size_t done, std::size_t all, const std::string& label) 
   std::fflush(stderr);
 }
 
-int measure(const Arguments& arguments, std::ostream& out) {
-  std::vector<Case> cases;
-  for (const std::string& problem : arguments.problems) cases.push_back(to_case(problem));
-  const bool problems = !cases.empty();
-  if (!problems) cases = arguments.suite.empty() ? parse_suite(default_suite()) : load_suite(arguments.suite);
-  const std::vector<Row> rows = rows_of(cases, arguments.filter);
-  if (rows.empty()) throw UsageError("no row matches --filter '" + arguments.filter + "'");
-  std::vector<std::unique_ptr<Competitor>> competitors;
-  competitors.push_back(make_cenote());
-  RunOptions options{.threads = arguments.threads};
-  if (isatty(STDERR_FILENO) != 0) options.progress = show_progress;
-  const RunResult result = run_rows(rows, competitors, options);
-  if (arguments.json) {
-    write_json(out, result);
-  } else {
-    write_rows(out, result, problems);
+/// Memory that can be had without pushing other programs out; everything where the system does not say.
+double available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  double kilobytes = 0;
+  while (file >> name >> kilobytes && std::getline(file, unit)) {
+    if (name == "MemAvailable:") return kilobytes * 1024;
   }
-  const bool right =
-      std::all_of(result.rows.begin(), result.rows.end(), [](const RowResult& row) { return row.wrong.empty(); });
-  return right ? 0 : 1;
+  return std::numeric_limits<double>::infinity();
+}
+
+/// Input, gradients and results, in their dtype and once more for the check against the reference: a case that does not fit
+/// would be killed, or measure the swap.
+void refuse_too_large(const Case& one) {
+  const auto elements =
+      static_cast<double>(one.geometry.input_count()) + static_cast<double>(one.geometry.output_count());
+  double largest = 0;
+  for (const DType dtype : one.dtypes) largest = std::max(largest, static_cast<double>(size_of(dtype)));
+  const double needed = elements * (2 * largest + 24), memory = available_memory();
+  if (needed <= memory) return;
+  throw Failure::make(ExitCode::usage, "'{}' needs about {} of memory, and {} are free; take a smaller one", one.name,
+                      human_bytes(needed), human_bytes(memory));
+}
+
+std::vector<Case> cases_of(const BenchCommand& command) {
+  std::vector<Case> cases;
+  for (const std::string& problem : command.problems) cases.push_back(to_case(problem));
+  if (!cases.empty()) return cases;
+  if (command.suite.empty()) return parse_suite(default_suite());
+  try {
+    return load_suite(command.suite);
+  } catch (const std::runtime_error& error) {
+    throw Failure(ExitCode::input, error.what());
+  }
+}
+
+std::vector<Row> chosen_rows(const std::vector<Case>& cases, const std::string& filter) {
+  try {
+    std::vector<Row> rows = rows_of(cases, filter);
+    if (rows.empty()) throw Failure::make(ExitCode::usage, "--filter: '{}' matches no row", filter);
+    return rows;
+  } catch (const std::regex_error&) {
+    throw Failure::make(ExitCode::usage, "--filter: '{}' is no regular expression", filter);
+  }
 }
 
 }  // namespace
 
-int run_bench(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& errors) {
-  try {
-    return measure(parse(arguments), out);
-  } catch (const UsageError& error) {
-    errors << "cenote: " << error.what() << '\n';
-  } catch (const testing::ProblemError& error) {
-    errors << "cenote: no such problem: " << error.what() << '\n';
-  } catch (const std::regex_error&) {
-    errors << "cenote: --filter is not a regular expression\n";
-  } catch (const std::bad_alloc&) {
-    errors << "cenote: not enough memory for this problem\n";
-  } catch (const std::length_error&) {
-    errors << "cenote: not enough memory for this problem\n";
-  } catch (const std::runtime_error& error) {
-    errors << "cenote: " << error.what() << '\n';
+bool run_bench(const BenchCommand& command) {
+  const std::vector<Case> cases = cases_of(command);
+  const std::vector<Row> rows = chosen_rows(cases, command.filter);
+  for (const Row& row : rows) refuse_too_large(*row.pool);
+  std::vector<std::unique_ptr<Competitor>> competitors;
+  competitors.push_back(make_cenote());
+  RunOptions options{.threads = command.threads > 0
+                                    ? command.threads
+                                    : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
+  if (is_terminal(STDERR_FILENO)) options.progress = show_progress;
+  const RunResult result = run_rows(rows, competitors, options);
+  if (command.json) {
+    write_json(std::cout, result);
+  } else {
+    write_rows(std::cout, result, !command.problems.empty());
   }
-  return 2;
+  return std::all_of(result.rows.begin(), result.rows.end(), [](const RowResult& row) { return row.wrong.empty(); });
 }
+
+}  // namespace cenote::tool

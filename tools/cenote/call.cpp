@@ -1,6 +1,5 @@
 #include "call.hpp"
 
-#include "failure.hpp"
 #include "terminal.hpp"
 
 #include <fmt/format.h>
@@ -8,22 +7,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string_view>
 
 namespace cenote::tool {
-namespace {
 
-ExitCode exit_code_of(ErrorCode code) { return code == ErrorCode::device ? ExitCode::device : ExitCode::refused; }
-
-void raise_unless_ok(const Status& status, const std::string& prefix) {
-  if (!status.ok()) throw Failure::make(exit_code_of(status.code()), "{}{}", prefix, status.message());
+void require(const Status& status, const std::string& path) {
+  if (status.ok()) return;
+  throw Failure::make(status.code() == ErrorCode::device ? ExitCode::device : ExitCode::refused, "{}: {}", path,
+                      status.message());
 }
 
-}  // namespace
-
 Described describe_whole(const std::string& path, const TensorDesc& input, const PoolSpec& spec,
-                         const PlanOptions& options) {
+                         const PlanOptions& options, const std::string& samples) {
   Described described;
-  raise_unless_ok(describe(Pass::forward, input, spec, options, described), path.empty() ? "" : path + ": ");
+  const Status status = describe(Pass::forward, input, spec, options, described);
+  require(status, std::string_view(status.argument()) == "random_samples" && !samples.empty() ? samples : path);
   return described;
 }
 
@@ -37,6 +35,10 @@ Shape shape_in_file(const std::string& path, const FileAxes& axes, AxisOrder ord
       ExitCode::output,
       "{}: an array of shape {} is no picture: a .png holds height, width and channels, in this order{}", path,
       to_string(shape), flat ? "; --layout nhwc says that the array has it" : "");
+}
+
+Failure bits_without_picture(const std::string& output) {
+  return Failure::make(ExitCode::usage, "--bits: {} is no .png; an array keeps its dtype", output);
 }
 
 PieceRunner::PieceRunner(const PoolSpec& spec, const Described& whole, const Machine& machine)
@@ -77,7 +79,7 @@ const Plan& PieceRunner::plan_for(const Piece& piece, const TensorDesc& input, c
   return plans_.emplace(std::move(key), std::move(plan)).first->second;
 }
 
-void PieceRunner::run(const Piece& piece, const TensorDesc& input, const TensorDesc& output, const Buffers& buffers) {
+Status PieceRunner::run(const Piece& piece, const TensorDesc& input, const TensorDesc& output, const Buffers& buffers) {
   const Plan& plan = plan_for(piece, input, output, buffers);
   const bool unpool = spec_.op == Op::max_unpool;
   const bool indices = whole_.problem.with_indices;
@@ -107,11 +109,12 @@ void PieceRunner::run(const Piece& piece, const TensorDesc& input, const TensorD
       args.random_samples = device_samples_.reserve(0);
     }
   }
-  raise_unless_ok(plan.run(args), "");
-  if (cuda_) {
+  const Status status = plan.run(args);
+  if (cuda_ && status.ok()) {
     device_output_.download(buffers.output, output_bytes);
     if (indices && !unpool) device_indices_.download(buffers.indices, bytes_of(output, index_dtype));
   }
+  return status;
 }
 
 void report(const Summary& s, const Reporting& reporting) {
@@ -127,8 +130,8 @@ void report(const Summary& s, const Reporting& reporting) {
         json_string(s.kernel));
     std::fflush(stdout);
   } else if (!reporting.quiet && is_terminal(STDERR_FILENO)) {
-    fmt::print(stderr, "{} {} -> {} {}{}  {} in {}, {}/s\n", s.input, to_string(s.input_shape), s.output,
-               to_string(s.output_shape), s.indices.empty() ? "" : ", " + s.indices,
+    fmt::print(stderr, "{} {} -> {} {}{}  {} in {}, {}/s\n", printable(s.input), to_string(s.input_shape),
+               printable(s.output), to_string(s.output_shape), s.indices.empty() ? "" : ", " + printable(s.indices),
                human_bytes(static_cast<double>(s.bytes)), human_seconds(s.seconds), human_bytes(rate));
   }
 }

@@ -4,6 +4,7 @@
 #include "arrays.hpp"
 #include "command_line.hpp"
 #include "device_memory.hpp"
+#include "failure.hpp"
 #include "pieces.hpp"
 #include "progress.hpp"
 
@@ -18,13 +19,20 @@
 
 namespace cenote::tool {
 
-/// The whole call's problem; throws the library's Error, prefixed with `path`, where it refuses.
+/// Throws Failure with the library's message, behind the file's name, unless ok.
+void require(const Status& status, const std::string& path);
+
+/// The whole call's problem; throws Failure where the library refuses it, with the name of the file that is at fault: the input,
+/// or that of the random samples.
 Described describe_whole(const std::string& path, const TensorDesc& input, const PoolSpec& spec,
-                         const PlanOptions& options = {});
+                         const PlanOptions& options = {}, const std::string& samples = {});
 
 /// The shape a result of this logical shape has in the file `path`: the input's axes, or (height, width, channels) for a picture.
 /// Throws Failure where an array is no picture.
 Shape shape_in_file(const std::string& path, const FileAxes& axes, AxisOrder order, const Shape& logical);
+
+/// --bits where no .png is written.
+Failure bits_without_picture(const std::string& output);
 
 /// Runs pieces: plans are made once for each different piece, buffers are kept between pieces.
 class PieceRunner {
@@ -39,8 +47,8 @@ class PieceRunner {
     const void* random_samples = nullptr;  ///< fractional
     std::optional<TensorDesc> samples_desc{};
   };
-  /// Throws Failure where the run refuses (an index out of range).
-  void run(const Piece& piece, const TensorDesc& input, const TensorDesc& output, const Buffers& buffers);
+  /// Refuses an index out of range.
+  Status run(const Piece& piece, const TensorDesc& input, const TensorDesc& output, const Buffers& buffers);
 
   /// Which kernel was chosen for the first piece.
   const std::string& explanation() const noexcept { return explanation_; }

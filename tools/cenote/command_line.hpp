@@ -31,10 +31,10 @@ struct PoolCommand {
   std::string output;
   OpArguments op;
   std::optional<std::string> indices;
-  IndexKind index_kind = IndexKind::flat64;
+  std::optional<IndexKind> index_kind;
   std::optional<AxisOrder> layout;
   std::optional<std::string> samples;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   std::optional<int> bits;
   Machine machine;
   Reporting reporting;
@@ -59,9 +59,10 @@ struct ExplainCommand {
   std::optional<Shape> size;           ///< counted 1..n
   std::optional<std::string> indices;  ///< unpool: "5 7; 13 15"
   std::optional<std::string> crop;     ///< "8x8+16+24"
-  std::int64_t plane = 0;
+  std::optional<AxisOrder> layout;     ///< of the file
+  std::optional<std::int64_t> plane;   ///< 0 where it is not said
   std::optional<std::string> svg;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;
   bool all_windows = false;
   int width = 0;  ///< columns; 0: the terminal's, 100 elsewhere
   std::string color = "auto";
@@ -75,13 +76,16 @@ struct ShapeCommand {
 };
 
 struct CheckCommand {
-  std::vector<std::string> arguments;
+  std::vector<std::string> problems;
 };
 struct ExplainPlanCommand {
   std::vector<std::string> problems;
 };
 struct BenchCommand {
-  std::vector<std::string> arguments;
+  std::vector<std::string> problems;  ///< none: the suite
+  std::string suite, filter;          ///< empty: the built-in one; every row
+  int threads = 0;                    ///< 0: as many as the machine has
+  bool json = false;
 };
 struct InfoCommand {
   bool json = false;

@@ -24,8 +24,8 @@ struct Verb {
   std::vector<Option> options;
 };
 
-std::vector<std::string> values_of(const std::string& option) {
-  if (option == "--op") return op_names();
+std::vector<std::string> values_of(const std::string& command, const std::string& option) {
+  if (option == "--op") return op_names(command == "explain");
   if (option == "--index-kind") return {"flat64", "flat32", "window"};
   if (option == "--layout") return {"nchw", "nhwc", "ncl", "nlc", "ncdhw", "ndhwc"};
   if (option == "--device") return {"cpu", "cuda"};
@@ -49,16 +49,11 @@ std::vector<Verb> describe_commands() {
         for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
         one.text = option->get_description();
         one.takes_value = option->get_expected_min() > 0;  // 0: a flag
+        one.takes_file = option->get_type_name() == "FILE";
         for (const std::string& name : option->get_lnames()) {
-          if (one.values.empty()) one.values = values_of("--" + name);
-          one.takes_file = one.takes_file || name == "indices" || name == "samples" || name == "svg";
+          if (one.values.empty()) one.values = values_of(verb.name, "--" + name);
         }
         verb.options.push_back(std::move(one));
-      }
-      if (verb.name == "bench") {
-        for (const char* name : {"--suite", "--filter", "--threads"})
-          verb.options.push_back({{name}, "", true, {}, std::string(name) == "--suite"});
-        verb.options.push_back({{"--json"}, "one JSON object", false, {}, false});
       }
       verbs.push_back(std::move(verb));
     }
@@ -74,8 +69,8 @@ std::string shell_quoted(const std::string& text) {
 }
 
 void print_bash(const std::vector<Verb>& verbs) {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs) names.push_back(verb.name);
+  std::vector<std::string> names(verbs.size());
+  std::transform(verbs.begin(), verbs.end(), names.begin(), [](const Verb& verb) { return verb.name; });
   fmt::print(
       "# bash completion for cenote\n_cenote() {{\n  local cur=\"${{COMP_WORDS[COMP_CWORD]}}\" "
       "prev=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n  COMPREPLY=()\n");
@@ -106,7 +101,7 @@ void print_bash(const std::vector<Verb>& verbs) {
 }
 
 void print_zsh(const std::vector<Verb>& verbs) {
-  const auto escaped = [](std::string text) {
+  const auto escaped = [](const std::string& text) {
     std::string result;
     for (const char c : text) {
       if (c == '[' || c == ']' || c == ':') result += '\\';

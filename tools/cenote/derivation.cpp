@@ -216,11 +216,12 @@ std::vector<Derivation> derive_refused(const StoryInput& in) {
                                       spec.ceil_mode ? "" : "; ceil_mode would keep a window that hangs over"));
     }
     if (spec.padding.mode == PaddingList::Mode::symmetric && begin > kernel / 2) {
-      d.remarks.push_back(
-          fmt::format("Padding may be at most half of the kernel, {} / 2 = {}: with {} some window would see nothing "
-                      "but padding. Padding with "
-                      "begin:end ({}:{}) has no such limit.",
-                      kernel, kernel / 2, begin, begin, end));
+      d.remarks.push_back(fmt::format(
+          "Padding may be at most half of the kernel, {} / 2 = {}, as in PyTorch.{}", kernel, kernel / 2,
+          begin < reach
+              ? fmt::format(" Written as begin:end ({}:{}) it may be anything less than the window covers, {}.", begin,
+                            end, reach)
+              : fmt::format(" With {} some window would see nothing but padding.", begin)));
     }
     result.push_back(std::move(d));
   }
@@ -271,7 +272,10 @@ std::vector<Derivation> derive_unpool(const StoryInput& in) {
                                  [](const auto& one, const auto& other) { return one.arithmetic == other.arithmetic; });
     if (same) {
       std::string& heading = result.back().heading;
-      heading.insert(heading.size() - sizes.size() - 2, fmt::format(" and {}", axis_name(spec.dims, a)));
+      heading.replace(0, heading.size() - sizes.size() - 2,
+                      heading.starts_with("depth and height:")
+                          ? "depth, height and width"
+                          : heading.substr(0, heading.find(':')) + " and " + axis_name(spec.dims, a));
     } else {
       result.push_back(std::move(d));
     }

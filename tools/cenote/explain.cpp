@@ -1,11 +1,12 @@
 #include "arrays.hpp"
 #include "commands.hpp"
+#include "file_axes.hpp"
 #include "files.hpp"
-#include "pieces.hpp"
 #include "story.hpp"
 #include "story_svg.hpp"
 #include "story_text.hpp"
 #include "terminal.hpp"
+#include "text_writer.hpp"
 
 #include <cenote/plan.hpp>
 
@@ -14,14 +15,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 
 namespace cenote::tool {
 namespace {
 
-// More cells than this in a drawing help nobody.
-constexpr std::int64_t kMostCells = 4096;
 constexpr std::int64_t kLargeAxis = 16;
 constexpr std::int64_t kDefaultCrop = 8;
 
@@ -117,15 +118,14 @@ void set_size(StoryInput& input, const std::vector<std::int64_t>& sizes) {
 
 Subject from_file(const ExplainCommand& command) {
   ArraySource source(command.file);
-  const bool picture = source.picture().has_value();
-  const int dims = picture ? 2 : spatial_rank(command.op, source.shape().rank());
-  const FileAxes axes =
-      file_axes(source.path(), source.shape(), dims, picture ? AxisOrder::channels_last : AxisOrder::channels_first);
-  const TensorDesc desc = logical_desc(axes, source.dtype(), source.shape(), source.fortran_order());
-  const std::int64_t planes = desc.shape[0] * desc.shape[1];
-  if (command.plane >= planes) {
-    throw Failure::make(ExitCode::usage, "--plane: {}; {} has {} plane{}, numbered from 0", command.plane,
-                        source.path(), planes, planes == 1 ? "" : "s");
+  const Reading reading = read_for(source, command.op, command.layout);
+  const FileAxes& axes = reading.axes;
+  const TensorDesc& desc = reading.desc;
+  const int dims = axes.dims;
+  const std::int64_t planes = desc.shape[0] * desc.shape[1], plane = command.plane.value_or(0);
+  if (plane >= planes) {
+    throw Failure::make(ExitCode::usage, "--plane: {}; {} has {} plane{}, numbered from 0", plane, source.path(),
+                        planes, planes == 1 ? "" : "s");
   }
   std::int64_t size[3], begin[3] = {0, 0, 0};
   bool large = false;
@@ -138,12 +138,11 @@ Subject from_file(const ExplainCommand& command) {
   } else if (large) {
     for (int a = 0; a < dims; ++a) size[a] = smaller(size[a], kDefaultCrop);
   }
-  std::int64_t first =
-      command.plane / desc.shape[1] * desc.strides[0] + command.plane % desc.shape[1] * desc.strides[1];
+  const std::int64_t first = plane / desc.shape[1] * desc.strides[0] + plane % desc.shape[1] * desc.strides[1];
   std::int64_t cells = 1;
   for (int a = 0; a < dims; ++a) {
     if (begin[a] < 0 || size[a] < 1 || begin[a] > desc.shape[2 + a] - size[a]) {
-      throw Failure::make(ExitCode::usage, "--crop: cells {} to {} of an axis of {}", begin[a], begin[a] + size[a] - 1,
+      throw Failure::make(ExitCode::usage, "--crop: {} cells from {} on do not lie in an axis of {}", size[a], begin[a],
                           desc.shape[2 + a]);
     }
     cells = cells > kMostCells ? cells : cells * size[a];
@@ -169,9 +168,9 @@ Subject from_file(const ExplainCommand& command) {
     }
   }
   subject.note = fmt::format(
-      "{}: shape {}, {}; plane {} of {}", source.path(), to_string(source.shape()),
-      picture ? fmt::format("{}-bit picture", source.picture()->bits) : std::string(name_of(source.dtype())),
-      command.plane, planes);
+      "{}: shape {}, {}; plane {} of {}", printable(source.path()), to_string(source.shape()),
+      source.picture() ? fmt::format("{}-bit picture", source.picture()->bits) : std::string(name_of(source.dtype())),
+      plane, planes);
   if (large || command.crop) {
     PoolSpec spec = subject.input.spec;
     Described whole;
@@ -197,8 +196,8 @@ Subject from_words(const ExplainCommand& command) {
   }
   // Here every size written is a spatial one; a single number may stand for all axes that the arguments name.
   const int written = static_cast<int>(shape.size());
-  const int dims =
-      command.op.dims.value_or(written >= 2 ? std::min(written, 3) : spatial_rank(command.op, written == 0 ? 4 : 1));
+  const int dims = command.op.said_dims().value_or(written >= 2 ? std::min(written, 3)
+                                                                : spatial_rank(command.op, written == 0 ? 4 : 1));
   subject.input.spec = to_spec(command.op, dims);
   if (shape.empty()) {
     // Large enough for two windows along each axis.
@@ -227,8 +226,10 @@ Subject from_words(const ExplainCommand& command) {
   std::int64_t cells = 1;
   for (const std::int64_t n : shape) {
     if (n < 1) throw Failure(ExitCode::usage, "--size: every axis needs at least one cell");
-    if (n > kMostCells || (cells *= n) > kMostCells)
-      throw Failure::make(ExitCode::usage, "--size: more than {} cells cannot be drawn", kMostCells);
+    if (n > kMostCells || (cells *= n) > kMostCells) {
+      throw Failure::make(ExitCode::usage, "{}: more than {} cells cannot be drawn",
+                          command.values ? "--values" : "--size", kMostCells);
+    }
   }
   if (subject.input.values.empty()) {
     subject.input.values.resize(static_cast<std::size_t>(cells));
@@ -240,8 +241,12 @@ Subject from_words(const ExplainCommand& command) {
 /// The indices an unpool is explained with: given, or those that pooling 1..n of the result's size would give.
 void add_indices(const ExplainCommand& command, StoryInput& input) {
   if (command.indices) {
-    for (const double value : parse_numbers("--indices", *command.indices).values)
+    for (const double value : parse_numbers("--indices", *command.indices).values) {
+      constexpr double kMost = 9007199254740992;  // to here doubles count one by one
+      if (!(std::abs(value) <= kMost) || value != std::floor(value))
+        throw Failure::make(ExitCode::usage, "--indices: {} is no place; write whole numbers", value);
       input.indices.push_back(static_cast<std::int64_t>(value));
+    }
     if (input.indices.size() != input.values.size()) {
       throw Failure::make(ExitCode::usage, "--indices: {} of them for {} values", input.indices.size(),
                           input.values.size());
@@ -272,10 +277,10 @@ void add_indices(const ExplainCommand& command, StoryInput& input) {
 void run_explain(const ExplainCommand& command) {
   Subject subject = command.file.empty() ? from_words(command) : from_file(command);
   StoryInput& input = subject.input;
-  input.seed = command.seed;
+  input.seed = command.seed.value_or(0);
   const bool terminal = is_terminal(STDOUT_FILENO);
   const TextStyle style{
-      .width = command.width > 0 ? command.width : std::max(40, columns_of(STDOUT_FILENO, 100)),
+      .width = command.width > 0 ? command.width : std::max(20, columns_of(STDOUT_FILENO, 100)),
       .color = command.color == "always" || (command.color == "auto" && terminal && wants_color(STDOUT_FILENO)),
       .all_windows = command.all_windows};
   Story story;
@@ -286,11 +291,7 @@ void run_explain(const ExplainCommand& command) {
     std::fputs(to_text_refused(input, error.what(), style).c_str(), stdout);
     throw Failure(ExitCode::refused, error.what());
   }
-  if (!subject.note.empty()) {
-    for (const std::string& line : wrap_text(subject.note, style.width)) fmt::print("{}\n", line);
-    fmt::print("\n");
-  }
-  std::fputs(to_text(story, style).c_str(), stdout);
+  // First, so that a reader who closes the pipe early (head) still gets the picture.
   if (command.svg) {
     if (same_file(*command.svg, command.file)) {
       throw Failure::make(ExitCode::usage, "--svg: {} is the input; name another file", *command.svg);
@@ -300,8 +301,13 @@ void run_explain(const ExplainCommand& command) {
     file.write(std::as_bytes(std::span(svg)));
     file.finish();
     file.commit();
-    if (terminal) fmt::print("\ndrawn: {}\n", *command.svg);
   }
+  if (!subject.note.empty()) {
+    for (const std::string& line : wrap_text(subject.note, style.width)) fmt::print("{}\n", line);
+    fmt::print("\n");
+  }
+  std::fputs(to_text(story, style).c_str(), stdout);
+  if (command.svg && terminal) fmt::print("\ndrawn: {}\n", printable(*command.svg));
 }
 
 }  // namespace cenote::tool

@@ -27,19 +27,15 @@ void print_plan(const testing::Problem& problem, Pass pass, IndexKind kind) {
 
 }  // namespace
 
-void run_explain_plan(const std::vector<std::string>& problems) {
-  if (problems.empty()) {
-    throw Failure(ExitCode::usage,
-                  "explain-plan needs a problem, for example 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1'");
-  }
-  for (const std::string& text : problems) {
+void run_explain_plan(const ExplainPlanCommand& command) {
+  for (const std::string& text : command.problems) {
     try {
       const testing::Problem problem = testing::parse_problem(text);
       if (problem.layout != testing::Layout::planar && problem.layout != testing::Layout::channels_last) {
         throw Failure::make(ExitCode::usage, "'{}': only nchw and nhwc are planned here", text);
       }
       const IndexKind kind = problem.only_kind.value_or(IndexKind::flat64);
-      if (problems.size() > 1) fmt::print("{}\n", text);
+      if (command.problems.size() > 1) fmt::print("{}\n", text);
       if (problem.passes != testing::Passes::backward) print_plan(problem, Pass::forward, kind);
       if (problem.passes != testing::Passes::forward && is_floating(problem.dtype))
         print_plan(problem, Pass::backward, kind);

@@ -1,12 +1,13 @@
 #include "files.hpp"
 
 #include "failure.hpp"
+#include "terminal.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
-#include <filesystem>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -84,6 +86,26 @@ Failure cannot_write(const std::string& path, int error) {
   return Failure::make(ExitCode::output, "{}: cannot be written: {}", path, errno_text(error));
 }
 
+/// Where a name leads once symbolic links are followed, to a file that is there or not.
+std::string followed(const std::string& path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  fs::path place = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const fs::path next = fs::read_symlink(place, error);
+    if (error) return place.string();  // no link, or nothing
+    place = place.parent_path() / next;
+  }
+  throw cannot_write(path, ELOOP);
+}
+
+std::int64_t free_space(int fd) {
+  struct statvfs info {};
+  if (fstatvfs(fd, &info) != 0) return -1;
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
 }  // namespace
 
 std::string errno_text(int error) { return std::generic_category().message(error); }
@@ -93,7 +115,7 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-void install_signal_handlers() {
+void install_signal_handlers(bool pipe_errors) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
@@ -103,7 +125,7 @@ void install_signal_handlers() {
     if (previous.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays nohup
   }
   std::signal(SIGXFSZ, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
+  if (pipe_errors) std::signal(SIGPIPE, SIG_IGN);
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -163,7 +185,18 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& path
   }
 }
 
-InputFile::InputFile(const std::string& path) : path_(path == "-" ? "standard input" : path) {
+void reserve_space(int fd, std::int64_t bytes, const std::string& path) {
+  const std::int64_t space = free_space(fd);
+  if (space >= 0 && bytes > space) {
+    throw Failure::make(ExitCode::output, "{}: cannot be written: {}: {} needed, {} free", path, errno_text(ENOSPC),
+                        human_bytes(static_cast<double>(bytes)), human_bytes(static_cast<double>(space)));
+  }
+  if (bytes <= 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return;
+  if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) throw cannot_write(path, errno);
+}
+
+InputFile::InputFile(const std::string& path, const SizeOfStream& size_of_stream)
+    : path_(path == "-" ? "standard input" : path) {
   descriptor_ = Descriptor(path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (descriptor_.get() < 0) throw cannot_read(path_, errno);
   struct stat info {};
@@ -176,17 +209,34 @@ InputFile::InputFile(const std::string& path) : path_(path == "-" ? "standard in
   if (path == "-" && isatty(STDIN_FILENO) != 0) {
     throw Failure(ExitCode::input, "standard input is a terminal; pipe a .npy or .png file into it");
   }
-  Descriptor spool = open_spool();
+  spool(size_of_stream);
+}
+
+void InputFile::spool(const SizeOfStream& size_of_stream) {
   std::vector<std::byte> buffer(1 << 20);
-  for (;;) {
-    const ssize_t got = ::read(descriptor_.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw cannot_read(path_, errno);
-    if (got == 0) break;
-    write_all(spool.get(), std::span(buffer).first(static_cast<std::size_t>(got)), "temporary copy of " + path_);
-    size_ += got;
+  const auto fill = [&](std::span<std::byte> bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t got = ::read(descriptor_.get(), bytes.data() + done, bytes.size() - done);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw cannot_read(path_, errno);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  };
+  const std::string name = "temporary copy of " + path_;
+  std::size_t got = fill(std::span(buffer).first(kStreamStart));
+  const StreamSize stream = size_of_stream(std::span(buffer).first(got), path_);
+  Descriptor copy = open_spool();
+  if (stream.exact) reserve_space(copy.get(), stream.most, name);
+  while (got > 0) {
+    write_all(copy.get(), std::span(buffer).first(got), name);
+    size_ += static_cast<std::int64_t>(got);
+    const std::int64_t left = std::max<std::int64_t>(stream.most - size_, 0);
+    got = fill(std::span(buffer).first(std::min(buffer.size(), static_cast<std::size_t>(left))));
   }
-  descriptor_ = std::move(spool);
+  descriptor_ = std::move(copy);
 }
 
 InputFile InputFile::adopt(Descriptor descriptor, const std::string& path) {
@@ -231,6 +281,13 @@ void InputFile::prefetch(std::int64_t offset, std::int64_t length) const noexcep
   if (length > 0) posix_fadvise(descriptor_.get(), offset, length, POSIX_FADV_WILLNEED);
 }
 
+std::string plain_name(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : whole.string();
+}
+
 bool same_file(const std::string& one, const std::string& other) {
   if (one == "-" || other == "-") return false;
   struct stat first {
@@ -238,14 +295,10 @@ bool same_file(const std::string& one, const std::string& other) {
   if (stat(one.c_str(), &first) == 0 && stat(other.c_str(), &second) == 0) {
     return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
   }
-  std::error_code error;
-  auto place = [&](const std::string& name) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(name, error), error);
-  };
-  return place(one) == place(other) && !error;
+  return plain_name(one) == plain_name(other);
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path), directory_(directory_of(path)) {
+OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (path == "-") {
     path_ = "standard output";
     stream_ = true;
@@ -256,26 +309,34 @@ OutputFile::OutputFile(const std::string& path) : path_(path), directory_(direct
     if (descriptor_.get() < 0) throw cannot_write(path_, errno);
     return;
   }
+  target_ = followed(path);
+  directory_ = directory_of(target_);
   struct stat target {};
-  if (stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+  const bool there = stat(target_.c_str(), &target) == 0;
+  if (there && !S_ISREG(target.st_mode)) {
     // A device or a pipe keeps its name: written to, never replaced.
     stream_ = true;
     descriptor_ = Descriptor(open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (descriptor_.get() < 0) throw cannot_write(path_, errno);
     return;
   }
+  if (there && access(target_.c_str(), W_OK) != 0) throw cannot_write(path_, errno);
   const mode_t mask = umask(0);
   umask(mask);
-  descriptor_ = Descriptor(open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  if (descriptor_.get() >= 0) return;
+  const mode_t mode = there ? target.st_mode & 0777U : 0666U & ~mask;
+  descriptor_ = Descriptor(open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (descriptor_.get() >= 0) {
+    fchmod(descriptor_.get(), mode);
+    return;
+  }
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS || errno == ENOSPC) {
     throw cannot_write(path_, errno);
   }
-  temporary_ = fmt::format("{}/.{}.cenote-XXXXXX", directory_, path_.substr(path_.rfind('/') + 1));
+  temporary_ = fmt::format("{}/.{}.cenote-XXXXXX", directory_, target_.substr(target_.rfind('/') + 1));
   descriptor_ = Descriptor(mkostemp(temporary_.data(), O_CLOEXEC));
   if (descriptor_.get() < 0) throw cannot_write(path_, errno);
   remember(temporary_);
-  fchmod(descriptor_.get(), 0666 & ~mask);
+  fchmod(descriptor_.get(), mode);
 }
 
 OutputFile::~OutputFile() {
@@ -304,16 +365,16 @@ void OutputFile::commit() {
   if (stream_) return;
   if (temporary_.empty()) {
     const std::string self = fmt::format("/proc/self/fd/{}", descriptor_.get());
-    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, target_.c_str(), AT_SYMLINK_FOLLOW) == 0) return;
     if (errno != EEXIST) throw cannot_write(path_, errno);
     // The name is taken: only rename() replaces, and it needs a name to start from.
-    temporary_ = fmt::format("{}/.{}.cenote-{}", directory_, path_.substr(path_.rfind('/') + 1), getpid());
+    temporary_ = fmt::format("{}/.{}.cenote-{}", directory_, target_.substr(target_.rfind('/') + 1), getpid());
     unlink(temporary_.c_str());
     remember(temporary_);
     if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) != 0)
       throw cannot_write(path_, errno);
   }
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) throw cannot_write(path_, errno);
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) throw cannot_write(path_, errno);
   forget(temporary_);
   temporary_.clear();
 }

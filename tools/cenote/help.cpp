@@ -12,10 +12,10 @@ constexpr CommandHelp kHelp[] = {
   cenote shape 3x224x224 "max k3 s2 p1" "max k2"       sizes along a network, without data
   cenote COMMAND --help                                options and examples of one command)",
      R"(Exit codes:
-  0  done                     3  an input cannot be read or is not what it says
-  1  check found a difference 4  a result cannot be written
-  2  wrong command line       5  the op refuses these arguments for this input
-                              6  no such device, or it failed
+  0  done                           4  a result cannot be written
+  1  check, bench: a wrong result   5  the op refuses these arguments for this input
+  2  wrong command line             6  no such device, or it failed
+  3  an input cannot be read or is not what it says
   128 + n after signal n (Ctrl-C: 130); nothing half-written is left behind.)"},
     {"pool", "Pool .npy arrays and .png pictures.", "cenote pool INPUT... OUTPUT [OPTIONS]",
      R"(Examples:
@@ -26,14 +26,16 @@ constexpr CommandHelp kHelp[] = {
   cenote pool photo.png small.png --op avg --kernel 4
       channels are pooled one by one; the result is rounded to the picture's 8 or 16 bits
   cenote pool photos/ thumbnails/ --op adaptive-avg --output-size 128x128
-      every .png and .npy of a directory; several inputs work too, the last name is then a directory
+      every .png and .npy of a directory, in the order of their names; several inputs work too, the last name is
+      then a directory
   cenote pool volume.npy half.npy --op avg --dims 3 --kernel 2 --layout ndhwc
       three spatial axes, channels last
   gunzip -c x.npy.gz | cenote pool - - --op lp --norm-type 2 --kernel 2 > y.npy
       "-" is standard input and output)",
      R"(An array's axes are (N, C, spatial...), with N, then C left out for lower ranks; --layout nhwc: the channel is last.
 Sizes are one number for all axes (3) or one for each (3x2). Files larger than memory are mapped and worked on in pieces.
-The result has the input's dtype and order (C or Fortran); a picture pooled into a .npy file gives f32 (H, W, C).)"},
+The result has the input's dtype and order (C or Fortran); a picture pooled into a .npy file gives f32 (H, W, C).
+Of several inputs the first that fails ends the run: results before it stay, those after it are not begun.)"},
     {"unpool", "Put pooled values back where their indices say; zeros elsewhere.",
      "cenote unpool INPUT OUTPUT --indices FILE --kernel SIZE [OPTIONS]",
      R"(Examples:
@@ -58,7 +60,7 @@ The result has the input's dtype and order (C or Fortran); a picture pooled into
       six rows and columns of a picture's second channel, from row 40, column 32
   cenote explain --op unpool --kernel 2 --size 2x2 --output-size 6
       why unpool refuses that size)",
-     ""},
+     "An input of up to 4096 cells can be explained; of a larger file, --crop takes a part."},
     {"shape", "Output sizes of a chain of layers, without data.", "cenote shape INPUT LAYER... [OPTIONS]",
      R"(Examples:
   cenote shape 3x224x224 "conv c64 k7 s2 p3" "max k3 s2 p1"
@@ -78,7 +80,7 @@ The result has the input's dtype and order (C or Fortran); a picture pooled into
   cenote completion zsh  > ~/.zfunc/_cenote                             with ~/.zfunc in fpath
   cenote completion fish > ~/.config/fish/completions/cenote.fish)",
      ""},
-    {"check", "Compare cenote with a naive reference, for one problem or many.", "cenote check PROBLEM... ", R"(Example:
+    {"check", "Compare cenote with a naive reference, for one problem or many.", "cenote check PROBLEM...", R"(Example:
   cenote check 'max2d f32 nchw n2c17 h30w31 k3x2 s2x2 p1x1 d1x1 ceil'
       every failing test prints such a line; this replays it on every instruction set of the machine)",
      ""},
@@ -86,8 +88,10 @@ The result has the input's dtype and order (C or Fortran); a picture pooled into
      R"(Example:
   cenote explain-plan 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')",
      ""},
-    {"bench", "This machine's copy bandwidth, and cenote's share of it.", "cenote bench [PROBLEM...]", R"(Examples:
-  cenote bench
+    {"bench", "This machine's copy bandwidth, and cenote's share of it.", "cenote bench [PROBLEM...] [OPTIONS]",
+     R"(Examples:
+  cenote bench --filter resnet50
+      rows of the built-in suite whose names match
   cenote bench 'max2d f32 nchw n8c64 h112w112 k3x3 s2x2 p1x1')",
      ""},
 };

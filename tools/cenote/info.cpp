@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,8 @@ void run_info(const InfoCommand& command) {
   const int threads = default_executor().concurrency();
   const std::string gpu = cuda_description();
   if (command.json) {
-    std::vector<std::string> quoted;
-    for (const std::string& target : targets) quoted.push_back(json_string(target));
+    std::vector<std::string> quoted(targets.size());
+    std::transform(targets.begin(), targets.end(), quoted.begin(), json_string);
     fmt::print(
         "{{\"version\": {}, \"targets\": [{}], \"threads\": {}, \"cuda\": {{\"built\": {}, \"available\": {}, "
         "\"device\": {}}}}}\n",
@@ -31,7 +32,8 @@ void run_info(const InfoCommand& command) {
   fmt::print("threads           {} (OMP_NUM_THREADS or --threads changes it)\n", threads);
   fmt::print("cuda              {}\n", gpu);
   fmt::print("dtypes            f32 f64 f16 bf16 i8 u8 i16 i32 i64\n");
-  fmt::print("files             .npy (versions 1.0 to 3.0, C and Fortran order), .png (8 and 16 bit)\n");
+  fmt::print(
+      "files             .npy (versions 1.0 to 3.0, C and Fortran order), .png (read 1 to 16 bit, written 8 or 16)\n");
 }
 
 }  // namespace cenote::tool

@@ -4,39 +4,30 @@
 #include "commands.hpp"
 #include "explain_plan.hpp"
 #include "files.hpp"
+#include "terminal.hpp"
 
 #include <cenote/error.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace {
 
 using namespace cenote::tool;
 
-int run(const CheckCommand& command) {
-  if (command.arguments.empty()) {
-    throw Failure(ExitCode::usage,
-                  "check needs a problem, for example 'max2d f32 nchw n2c17 h30w31 k3x2 s2x2 p1x1 d1x1 ceil'");
-  }
-  int worst = 0;
-  for (const std::string& problem : command.arguments) {
-    if (problem.starts_with("--"))
-      throw Failure::make(ExitCode::usage, "unknown option '{}'; check takes problems only", problem);
-    worst = std::max(worst, run_check(problem, std::cout));
-  }
-  return worst;
-}
-int run(const ExplainPlanCommand& command) { return run_explain_plan(command.problems), 0; }
-int run(const BenchCommand& command) { return run_bench(command.arguments, std::cout, std::cerr); }
+int code_of(bool right) { return static_cast<int>(right ? ExitCode::ok : ExitCode::difference); }
+
+int run(const CheckCommand& command) { return code_of(run_check(command)); }
+int run(const BenchCommand& command) { return code_of(run_bench(command)); }
+int run(const ExplainPlanCommand& command) { return run_explain_plan(command), 0; }
 int run(const PoolCommand& command) { return run_pool(command), 0; }
 int run(const UnpoolCommand& command) { return run_unpool(command), 0; }
 int run(const ExplainCommand& command) { return run_explain(command), 0; }
@@ -50,16 +41,20 @@ int run(const TextCommand& command) {
 
 int fail(ExitCode code, const char* message) {
   std::fflush(stdout);
-  fmt::print(stderr, "cenote: {}\n", message);
+  fmt::print(stderr, "cenote: {}\n", printable(message));
   return static_cast<int>(code);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const bool in_pieces = !words.empty() && (words[0] == "pool" || words[0] == "unpool");
+  const char* no_memory =
+      in_pieces ? "not enough memory; a smaller --memory works on smaller pieces" : "not enough memory";
   try {
-    install_signal_handlers();
-    const Command command = parse_command_line(std::vector<std::string>(argv + 1, argv + argc));
+    install_signal_handlers(in_pieces);
+    const Command command = parse_command_line(words);
     const int code = std::visit([](const auto& one) { return run(one); }, command);
     std::cout.flush();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
@@ -70,9 +65,9 @@ int main(int argc, char** argv) {
   } catch (const cenote::Error& error) {
     return fail(error.code() == cenote::ErrorCode::device ? ExitCode::device : ExitCode::refused, error.what());
   } catch (const std::bad_alloc&) {
-    return fail(ExitCode::refused, "not enough memory; a smaller --memory works on smaller pieces");
+    return fail(ExitCode::refused, no_memory);
   } catch (const std::length_error&) {
-    return fail(ExitCode::refused, "not enough memory; a smaller --memory works on smaller pieces");
+    return fail(ExitCode::refused, no_memory);
   } catch (const std::exception& error) {
     return fail(ExitCode::input, error.what());
   }

@@ -60,6 +60,10 @@ class HeaderParser {
                         fmt::format(format, std::forward<Args>(args)...));
   }
 
+  void fail_at_end() const {
+    if (position_ >= text_.size()) fail("of {} bytes is too short: it ends inside its dictionary", text_.size());
+  }
+
   static std::string printable(std::string_view text) {
     std::string result;
     for (const char c : text.substr(0, 40)) result += std::isprint(static_cast<unsigned char>(c)) != 0 ? c : '?';
@@ -78,17 +82,21 @@ class HeaderParser {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) fail("is malformed at byte {}: '{}' expected", position_, c);
+    if (accept(c)) return;
+    fail_at_end();
+    fail("is malformed at byte {}: '{}' expected", position_, c);
   }
 
   std::string_view string() {
     skip_space();
-    if (position_ >= text_.size() || (text_[position_] != '\'' && text_[position_] != '"')) {
+    fail_at_end();
+    if (text_[position_] != '\'' && text_[position_] != '"') {
       fail("is malformed at byte {}: a string expected", position_);
     }
     const char quote = text_[position_++];
     const std::size_t end = text_.find(quote, position_);
-    if (end == std::string_view::npos) fail("has a string without an end");
+    if (end == std::string_view::npos) position_ = text_.size();
+    fail_at_end();
     const std::string_view value = text_.substr(position_, end - position_);
     position_ = end + 1;
     return value;
@@ -162,8 +170,8 @@ class HeaderParser {
   NpyHeader header_;
 };
 
-/// Bytes of the array, or -1 where they are more than 63 bits can count. A size of 0 does not excuse the others.
-std::int64_t checked_bytes(const NpyHeader& header) {
+/// Bytes of header and array, or -1 where they are more than 63 bits can count. A size of 0 does not excuse the others.
+std::int64_t checked_file_bytes(const NpyHeader& header) {
   std::int64_t bytes = static_cast<std::int64_t>(size_of(header.dtype));
   bool empty = false;
   for (const std::int64_t size : header.shape) {
@@ -175,18 +183,24 @@ std::int64_t checked_bytes(const NpyHeader& header) {
       bytes *= size;
     }
   }
-  return empty ? 0 : bytes;
+  if (bytes > std::numeric_limits<std::int64_t>::max() - header.data_offset) return -1;
+  return header.data_offset + (empty ? 0 : bytes);
 }
 
 }  // namespace
 
-NpyHeader parse_npy_header(std::span<const std::byte> start, std::int64_t file_size, const std::string& name) {
+bool starts_like_npy(std::span<const std::byte> start) {
   const std::string_view bytes(reinterpret_cast<const char*>(start.data()), start.size());
-  if (bytes.substr(0, kMagic.size()) != kMagic) {
+  return !bytes.empty() && kMagic.substr(0, bytes.size()) == bytes.substr(0, kMagic.size());
+}
+
+NpyHeader read_npy_header(std::span<const std::byte> start, const std::string& name) {
+  const std::string_view bytes(reinterpret_cast<const char*>(start.data()), start.size());
+  if (!starts_like_npy(start)) {
     throw Failure::make(ExitCode::input, "{}: not a .npy file (the first bytes are not \\x93NUMPY)", name);
   }
   if (bytes.size() < 10)
-    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header, after {} bytes", name, file_size);
+    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header, after {} bytes", name, bytes.size());
   const auto at = [&](std::size_t i) { return static_cast<std::size_t>(std::to_integer<unsigned>(start[i])); };
   const std::size_t major = at(6), minor = at(7);
   if (major < 1 || major > 3 || minor != 0) {
@@ -194,25 +208,37 @@ NpyHeader parse_npy_header(std::span<const std::byte> start, std::int64_t file_s
   }
   const std::size_t prefix = major == 1 ? 10 : 12;
   if (bytes.size() < prefix)
-    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header, after {} bytes", name, file_size);
+    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header, after {} bytes", name, bytes.size());
   const std::size_t length = major == 1 ? at(8) | at(9) << 8 : at(8) | at(9) << 8 | at(10) << 16 | at(11) << 24;
   if (length > kMaxNpyHeader - prefix) {
     throw Failure::make(ExitCode::input, "{}: the .npy header claims {} bytes, more than the {} that are read", name,
                         length, kMaxNpyHeader - prefix);
   }
   if (bytes.size() < prefix + length) {
-    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header: {} bytes, {} expected", name, file_size,
+    throw Failure::make(ExitCode::input, "{}: ends inside the .npy header: {} bytes, {} expected", name, bytes.size(),
                         prefix + length);
   }
   NpyHeader header = HeaderParser(bytes.substr(prefix, length), name).parse();
   header.data_offset = static_cast<std::int64_t>(prefix + length);
 
-  const std::int64_t needed = checked_bytes(header);
-  const std::int64_t present = file_size - header.data_offset;
-  if (needed < 0 || needed > present) {
+  if (checked_file_bytes(header) < 0) {
+    throw Failure::make(ExitCode::input, "{}: shape {} of {} needs more bytes of data than 63 bits can count", name,
+                        to_string(header.shape), name_of(header.dtype));
+  }
+  return header;
+}
+
+NpyHeader parse_npy_header(std::span<const std::byte> start, std::int64_t file_size, const std::string& name) {
+  const NpyHeader header = read_npy_header(start, name);
+  const std::int64_t needed = header.data_bytes(), present = file_size - header.data_offset;
+  if (needed > present) {
     throw Failure::make(ExitCode::input, "{}: shape {} of {} needs {} bytes of data, the file has {}", name,
-                        to_string(header.shape), name_of(header.dtype),
-                        needed < 0 ? "more than 2^63" : std::to_string(needed), present);
+                        to_string(header.shape), name_of(header.dtype), needed, present);
+  }
+  if (needed < present) {
+    throw Failure::make(ExitCode::input,
+                        "{}: goes on after the array of shape {}; a .npy file holds one array and nothing else", name,
+                        to_string(header.shape));
   }
   return header;
 }

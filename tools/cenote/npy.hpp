@@ -31,8 +31,15 @@ struct NpyHeader {
 /// Longest header that is read; NumPy's own are 118 bytes for anything the tool accepts.
 inline constexpr std::size_t kMaxNpyHeader = 16384;
 
+/// Whether a file that starts so is a .npy file, or the first bytes of one.
+bool starts_like_npy(std::span<const std::byte> start);
+
+/// What the beginning of a file says about the array that follows; the sizes are such that its bytes can be counted. Throws
+/// Failure (prefixed with `name`).
+NpyHeader read_npy_header(std::span<const std::byte> start, const std::string& name);
+
 /// Parses the beginning of a file. `start` holds its first min(file_size, kMaxNpyHeader) bytes. Allocates nothing that depends
-/// on what the header claims; throws Failure (prefixed with `name`) unless the whole array is inside the file.
+/// on what the header claims; throws Failure (prefixed with `name`) unless the file is the header and the whole array.
 NpyHeader parse_npy_header(std::span<const std::byte> start, std::int64_t file_size, const std::string& name);
 
 /// The first bytes of a file that holds such an array: a multiple of 64, as NumPy does.

@@ -5,7 +5,7 @@
 // window over a slice with other padding; an adaptive one stays adaptive where the slice has the whole's ratio.
 #pragma once
 
-#include "arguments.hpp"
+#include "file_axes.hpp"
 
 #include "geometry/problem.hpp"
 
@@ -15,23 +15,6 @@
 #include <vector>
 
 namespace cenote::tool {
-
-/// Which logical dimension (0 batch, 1 channel, 2... spatial) each axis of a file is.
-struct FileAxes {
-  int dims = 2;
-  int rank = 4;
-  int logical[5] = {};
-
-  int logical_rank() const noexcept { return dims + 2; }
-};
-
-/// Ranks dims (one plane), dims + 1 (with channels) and dims + 2 (with a batch) are known; a Failure names `path` otherwise.
-FileAxes file_axes(const std::string& path, const Shape& shape, int dims, AxisOrder order);
-
-/// The file's array as the library sees it: N, C, spatial; what the file lacks has size 1.
-TensorDesc logical_desc(const FileAxes& axes, DType dtype, const Shape& file_shape, bool fortran_order);
-/// The other way: what a result of this logical shape is called in a file with these axes.
-Shape file_shape(const FileAxes& axes, const Shape& logical);
 
 /// One piece: a box of the output and the box of the input it needs.
 struct Piece {

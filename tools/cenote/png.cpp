@@ -4,6 +4,7 @@
 
 #include <spng.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -20,16 +21,71 @@ using SpngPointer = std::unique_ptr<spng_ctx, Deleter>;
 constexpr std::size_t kMaxChunkBytes = std::size_t{8} << 20;
 constexpr std::size_t kMaxChunkCache = std::size_t{32} << 20;
 
-int bits_per_pixel(const spng_ihdr& header) {
-  switch (header.color_type) {
-    case SPNG_COLOR_TYPE_TRUECOLOR: return 3 * header.bit_depth;
-    case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA: return 2 * header.bit_depth;
-    case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA: return 4 * header.bit_depth;
-    default: return header.bit_depth;
+constexpr unsigned char kSignature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+// Signature, then the IHDR chunk: length, name, 13 bytes, checksum.
+constexpr std::size_t kStartBytes = 33;
+// Colour profiles and texts a file may carry beside its pixels.
+constexpr std::int64_t kMostOtherBytes = std::int64_t{64} << 20;
+
+int bits_per_pixel(int color_type, int bit_depth) {
+  switch (color_type) {
+    case SPNG_COLOR_TYPE_TRUECOLOR: return 3 * bit_depth;
+    case SPNG_COLOR_TYPE_GRAYSCALE_ALPHA: return 2 * bit_depth;
+    case SPNG_COLOR_TYPE_TRUECOLOR_ALPHA: return 4 * bit_depth;
+    default: return bit_depth;
   }
 }
 
+/// Bytes of the scanlines as deflate sees them, one filter byte each; kMaxPictureBytes + 1 where they are more.
+std::int64_t scanline_bytes(std::int64_t width, std::int64_t height, int bits) {
+  const std::int64_t scanline = (width * bits + 7) / 8 + 1;
+  return scanline > kMaxPictureBytes / std::max<std::int64_t>(height, 1) ? kMaxPictureBytes + 1 : scanline * height;
+}
+
+std::uint32_t big_endian(const std::byte* bytes) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < 4; ++i) value = value << 8 | std::to_integer<std::uint32_t>(bytes[i]);
+  return value;
+}
+
+Failure ends_early(const std::string& name) {
+  return Failure::make(ExitCode::input, "{}: the .png file ends early", name);
+}
+
 }  // namespace
+
+bool starts_like_png(std::span<const std::byte> start) {
+  return !start.empty() && std::memcmp(start.data(), kSignature, std::min(start.size(), sizeof kSignature)) == 0;
+}
+
+std::int64_t largest_png_file(std::span<const std::byte> start, const std::string& name) {
+  if (start.size() < kStartBytes) throw ends_early(name);
+  const std::byte* header = start.data() + sizeof kSignature + 8;
+  const int bits = bits_per_pixel(std::to_integer<int>(header[9]), std::to_integer<int>(header[8]));
+  const std::uint32_t width = big_endian(header), height = big_endian(header + 4);
+  const std::int64_t claimed = scanline_bytes(width, height, bits);
+  if (claimed > kMaxPictureBytes) {
+    throw Failure::make(ExitCode::input, "{}: claims {} x {} pixels, more than the {} GiB a picture may have", name,
+                        width, height, kMaxPictureBytes >> 30);
+  }
+  return 2 * claimed + kMostOtherBytes;
+}
+
+void check_png_chunks(const ReadAt& read_at, std::int64_t file_size, const std::string& name) {
+  constexpr std::int64_t kAround = 12;  // length and name before a chunk's bytes, the checksum behind them
+  std::int64_t at = sizeof kSignature;
+  for (;;) {
+    std::byte start[8];
+    if (read_at(at, start) != sizeof start) throw ends_early(name);
+    at += kAround + big_endian(start);
+    if (at > file_size) throw ends_early(name);
+    if (std::memcmp(start + 4, "IEND", 4) == 0) break;
+  }
+  if (at < file_size) {
+    throw Failure::make(ExitCode::input, "{}: goes on after the end of its picture; a .png file holds nothing else",
+                        name);
+  }
+}
 
 struct PngReader::Context {
   ReadSome source;
@@ -41,8 +97,9 @@ struct PngReader::Context {
 
   [[noreturn]] void fail(int code) const {
     if (error) std::rethrow_exception(error);
-    if (code == SPNG_EOF || code == SPNG_IO_EOF)
-      throw Failure::make(ExitCode::input, "{}: the .png file ends early", name);
+    if (code == SPNG_EOF || code == SPNG_IO_EOF) throw ends_early(name);
+    if (code == SPNG_EOVERFLOW)
+      throw Failure::make(ExitCode::input, "{}: claims more pixels than any .png file can hold", name);
     throw Failure::make(ExitCode::input, "{}: not a valid .png file: {}", name, spng_strerror(code));
   }
 
@@ -77,10 +134,10 @@ PngReader::PngReader(ReadSome source, std::int64_t file_size, const std::string&
   spng_ihdr header{};
   if (const int code = spng_get_ihdr(spng, &header); code != 0) context.fail(code);
 
-  // Scanlines as deflate sees them: one filter byte each.
-  const std::int64_t scanline = (std::int64_t{header.width} * bits_per_pixel(header) + 7) / 8 + 1;
+  const std::int64_t claimed =
+      scanline_bytes(header.width, header.height, bits_per_pixel(header.color_type, header.bit_depth));
   const bool interlaced = header.interlace_method != SPNG_INTERLACE_NONE;
-  if (scanline > kMaxPictureBytes / header.height || scanline * header.height / 1032 > file_size) {
+  if (claimed > kMaxPictureBytes || claimed / 1032 > file_size) {
     throw Failure::make(ExitCode::input, "{}: claims {} x {} pixels, more than a file of {} bytes can hold", name,
                         header.width, header.height, file_size);
   }

@@ -28,6 +28,18 @@ inline constexpr std::int64_t kMaxPictureBytes = std::int64_t{8} << 30;
 /// Interlaced pictures must be decoded whole, in memory.
 inline constexpr std::int64_t kMaxInterlacedBytes = std::int64_t{1} << 30;
 
+/// Whether a file that starts so is a .png file, or the first bytes of one.
+bool starts_like_png(std::span<const std::byte> start);
+
+/// Bytes a .png file that starts so can have, by the size of the picture it claims: twice the bare pixels, for the worst that
+/// deflate and chunks make of them, and room for the chunks that are no pixels. Refuses a claim beyond kMaxPictureBytes.
+std::int64_t largest_png_file(std::span<const std::byte> start, const std::string& name);
+
+/// Reads as much of the span from an offset of the file as there is.
+using ReadAt = std::function<std::size_t(std::int64_t offset, std::span<std::byte>)>;
+/// Follows the chunks of a .png file to its IEND. Refuses a file that ends before it and one that goes on after it.
+void check_png_chunks(const ReadAt& read_at, std::int64_t file_size, const std::string& name);
+
 class PngReader {
  public:
   /// Fills as much of the span as there is; 0 at the end.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -26,58 +27,81 @@ bool is_array_name(const fs::path& path) {
   return ending == ".npy" || ending == ".png";
 }
 
-/// One job for each input: a file to a file, or everything into a directory that is made when it is not there.
-std::vector<Job> jobs_of(const PoolCommand& command) {
+/// The inputs with directories replaced by the arrays and pictures in them.
+std::vector<std::string> files_of(const std::vector<std::string>& names) {
   std::vector<std::string> inputs;
-  bool many = command.inputs.size() > 1;
-  for (const std::string& input : command.inputs) {
-    if (!is_directory(input)) {
-      inputs.push_back(input);
+  for (const std::string& name : names) {
+    if (!is_directory(name)) {
+      inputs.push_back(name);
       continue;
     }
-    many = true;
     std::vector<std::string> found;
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(input, error)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(name, error)) {
       if (entry.is_regular_file() && is_array_name(entry.path())) found.push_back(entry.path().string());
     }
-    if (error) throw Failure::make(ExitCode::input, "{}: cannot be read: {}", input, error.message());
-    if (found.empty()) throw Failure::make(ExitCode::input, "{}: holds no .npy or .png file", input);
+    if (error) throw Failure::make(ExitCode::input, "{}: cannot be read: {}", name, error.message());
+    if (found.empty()) throw Failure::make(ExitCode::input, "{}: holds no .npy or .png file", name);
     std::sort(found.begin(), found.end());
     inputs.insert(inputs.end(), found.begin(), found.end());
   }
-  const bool into_directory = many || is_directory(command.output);
-  std::vector<Job> jobs;
-  if (!into_directory) {
-    jobs.push_back({inputs[0], command.output, command.indices.value_or("")});
-    return jobs;
+  return inputs;
+}
+
+void make_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error || !is_directory(path)) {
+    throw Failure::make(ExitCode::output, "{}: several results go into a directory, and this cannot be one: {}", path,
+                        error ? error.message() : "it is a file");
   }
-  const auto make_directory = [](const std::string& path) {
-    if (is_array_name(path) && !is_directory(path)) {
-      throw Failure::make(ExitCode::usage, "{}: several inputs need a directory for their results, not a file", path);
-    }
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error || !is_directory(path)) {
-      throw Failure::make(ExitCode::output, "{}: several results go into a directory, and this cannot be one: {}", path,
-                          error ? error.message() : "it is a file");
-    }
+}
+
+/// Every result has a name of its own, and no indices take an input's.
+void check_names(const std::vector<Job>& jobs) {
+  std::map<std::string, std::string> taken;  // by result: the input it comes from
+  const auto take = [&](const std::string& result, const std::string& input) {
+    const auto [place, fresh] = taken.emplace(result, input);
+    if (!fresh) throw Failure::make(ExitCode::usage, "{} and {} would both become {}", place->second, input, result);
   };
-  make_directory(command.output);
-  if (command.indices) make_directory(*command.indices);
+  for (const Job& job : jobs) {
+    take(plain_name(job.output), job.input);
+    if (!job.indices.empty()) take(plain_name(job.indices), job.input);
+  }
+  for (const Job& job : jobs) {
+    const auto found = taken.find(plain_name(job.input));
+    if (found != taken.end() && found->second != job.input) {
+      throw Failure::make(ExitCode::usage, "{}: a result of {} would replace it before it is read", job.input,
+                          found->second);
+    }
+  }
+}
+
+/// One job for each input: a file to a file, or everything into a directory that is made when it is not there.
+std::vector<Job> jobs_of(const PoolCommand& command) {
+  const std::vector<std::string> inputs = files_of(command.inputs);
+  const bool many = inputs.size() > 1 || is_directory(command.inputs[0]);
+  const bool into_directory = many || command.output.ends_with('/') || is_directory(command.output);
+  if (!into_directory) return {{inputs[0], command.output, command.indices.value_or("")}};
+  std::vector<std::string> directories = {command.output};
+  if (command.indices) directories.push_back(*command.indices);
+  for (const std::string& directory : directories) {
+    if (directory == "-" || (is_array_name(directory) && !is_directory(directory))) {
+      throw Failure::make(ExitCode::usage, "{}: several inputs need a directory for their results, not a file",
+                          directory);
+    }
+  }
+  std::vector<Job> jobs;
   for (const std::string& input : inputs) {
     if (input == "-")
       throw Failure(ExitCode::usage, "standard input has no name for its result in a directory; name the output file");
     const fs::path name = fs::path(input).filename();
     Job job{input, (fs::path(command.output) / name).string(), ""};
     if (command.indices) job.indices = (fs::path(*command.indices) / name).replace_extension(".npy").string();
-    for (const Job& other : jobs) {
-      if (other.output == job.output) {
-        throw Failure::make(ExitCode::usage, "{} and {} would both become {}", other.input, input, job.output);
-      }
-    }
     jobs.push_back(std::move(job));
   }
+  check_names(jobs);
+  for (const std::string& directory : directories) make_directory(directory);
   return jobs;
 }
 
@@ -100,7 +124,7 @@ class Samples {
                                                  : 8;
     for (std::int64_t i = 0; i < count; ++i) {
       store_double(desc_.dtype, drawn_.data() + static_cast<std::size_t>(i) * size_of(desc_.dtype),
-                   detail::random_uniform(command.seed, static_cast<std::uint64_t>(i), bits));
+                   detail::random_uniform(command.seed.value_or(0), static_cast<std::uint64_t>(i), bits));
     }
     data_ = drawn_.data();
   }
@@ -133,35 +157,22 @@ class Samples {
 
 void pool_one(const PoolCommand& command, const Job& job) {
   ArraySource source(job.input);
-  if (source.shape().rank() == 0)
-    throw Failure::make(ExitCode::refused, "{}: a single number has no axis to pool", source.path());
-  const bool picture = source.picture().has_value();
-  const AxisOrder order = command.layout.value_or(picture ? AxisOrder::channels_last : AxisOrder::channels_first);
-  if (picture && order != AxisOrder::channels_last) {
-    throw Failure::make(ExitCode::usage, "--layout nchw: {} is a picture, whose channels are last", source.path());
-  }
-  const int dims = picture ? command.op.dims.value_or(2) : spatial_rank(command.op, source.shape().rank());
-  if (picture && dims != 2)
-    throw Failure::make(ExitCode::refused, "{}: a picture has 2 spatial axes, not {}", source.path(), dims);
-  const FileAxes axes = file_axes(source.path(), source.shape(), dims, order);
+  const Reading reading = read_for(source, command.op, command.layout);
+  const FileAxes& axes = reading.axes;
+  const TensorDesc& input = reading.desc;
 
-  PoolSpec spec = to_spec(command.op, dims);
+  PoolSpec spec = to_spec(command.op, axes.dims);
   spec.return_indices = command.indices.has_value();
-  spec.index_kind = command.index_kind;
-  const TensorDesc input = logical_desc(axes, source.dtype(), source.shape(), source.fortran_order());
+  spec.index_kind = command.index_kind.value_or(IndexKind::flat64);
   const bool fractional = spec.op == Op::fractional_max_pool;
-  if (!fractional && command.samples) throw Failure(ExitCode::usage, "--samples: only fractional-max takes samples");
   const Described whole =
-      describe_whole(source.path(), input, spec, fractional ? Samples::options_for(command) : PlanOptions());
-  if (spec.return_indices && !whole.problem.with_indices) {
-    throw Failure::make(ExitCode::usage, "--indices: {} has no indices; max, min, adaptive-max and fractional-max have",
-                        name_of(spec.op));
-  }
+      describe_whole(source.path(), input, spec, fractional ? Samples::options_for(command) : PlanOptions(),
+                     command.samples.value_or(""));
 
   const Shape output_shape = file_shape(axes, whole.output.shape);
   const TensorDesc output = logical_desc(axes, source.dtype(), output_shape, source.fortran_order());
-  const int bits = command.bits.value_or(picture ? source.picture()->bits : 8);
-  ArraySink sink(job.output, source.dtype(), shape_in_file(job.output, axes, order, whole.output.shape),
+  const int bits = command.bits.value_or(source.picture() ? source.picture()->bits : 8);
+  ArraySink sink(job.output, source.dtype(), shape_in_file(job.output, axes, reading.order, whole.output.shape),
                  source.fortran_order(), bits);
   std::unique_ptr<ArraySink> index_sink;
   if (spec.return_indices) {
@@ -200,7 +211,7 @@ void pool_one(const PoolCommand& command, const Job& job) {
         const Piece next = pieces.at(i + 1);
         source.prefetch(first_element(next.input_begin, input), extent(input_of(next, input)));
       }
-      runner.run(piece, in, out, buffers);
+      require(runner.run(piece, in, out, buffers), source.path());
     }
     sink.write(output_buffer);
     if (index_sink) {
@@ -226,14 +237,17 @@ void pool_one(const PoolCommand& command, const Job& job) {
                         .pieces = pieces.count(),
                         .seconds = progress.seconds(),
                         .kernel = runner.explanation()};
-  // With the result on standard output there is no room for a summary there.
-  if (!(job.output == "-" && command.reporting.json)) report(summary, command.reporting);
+  report(summary, command.reporting);
 }
 
 }  // namespace
 
 void run_pool(const PoolCommand& command) {
-  for (const Job& job : jobs_of(command)) pool_one(command, job);
+  const std::vector<Job> jobs = jobs_of(command);
+  const bool pictures =
+      std::any_of(jobs.begin(), jobs.end(), [](const Job& job) { return format_of(job.output) == FileFormat::png; });
+  if (command.bits && !pictures) throw bits_without_picture(command.output);
+  for (const Job& job : jobs) pool_one(command, job);
 }
 
 }  // namespace cenote::tool

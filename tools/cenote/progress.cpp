@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 namespace cenote::tool {
 namespace {
@@ -29,8 +28,8 @@ std::string bar(double part, int width) {
 
 }  // namespace
 
-Progress::Progress(std::string name, std::int64_t total, bool enabled)
-    : name_(std::move(name)), total_(total), visible_(enabled && is_terminal(STDERR_FILENO)) {}
+Progress::Progress(const std::string& name, std::int64_t total, bool enabled)
+    : name_(printable(name)), total_(total), visible_(enabled && is_terminal(STDERR_FILENO)) {}
 
 void Progress::clear() {
   if (drawn_) std::fputs("\r\x1b[K", stderr);
@@ -60,7 +59,7 @@ void Progress::draw() {
   if (room >= 12) {
     const int name_width = std::min(display_width(name_), room / 2);
     const int bar_width = std::min(40, room - name_width - 3);
-    line = fmt::format("{} |{}|", name_.substr(0, static_cast<std::size_t>(name_width)), bar(part, bar_width));
+    line = fmt::format("{} |{}|", first_columns(name_, name_width), bar(part, bar_width));
   }
   line += room >= 0 ? tail : fmt::format("{:.0f} %", part * 100);
   std::fputs(("\r" + line + "\x1b[K").c_str(), stderr);

@@ -10,7 +10,7 @@ namespace cenote::tool {
 class Progress {
  public:
   /// `total` bytes of work under this name. Silent unless `enabled` and standard error is a terminal.
-  Progress(std::string name, std::int64_t total, bool enabled);
+  Progress(const std::string& name, std::int64_t total, bool enabled);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

@@ -29,6 +29,7 @@ Layer parse_layer(const std::string& text) {
                          word, what);
   };
   bool first = true;
+  std::string given;  // the letters so far
   for (const std::string_view word : split(text, " \t")) {
     if (word.empty()) continue;
     if (std::exchange(first, false)) {
@@ -36,7 +37,7 @@ Layer parse_layer(const std::string& text) {
         layer.convolution = true;
       } else {
         try {
-          parse_op(word, layer.op);
+          parse_op(word, false, layer.op);
         } catch (const Failure& failure) {
           throw Failure::make(ExitCode::usage, "layer \"{}\": {}", text, failure.what());
         }
@@ -46,22 +47,29 @@ Layer parse_layer(const std::string& text) {
       continue;
     }
     const std::string_view value = word.substr(1);
-    const std::string option = fmt::format("layer \"{}\": {}", text, word[0]);
+    const std::string option = fmt::format("layer \"{}\": '{}'", text, word);
+    const char letter = word == "ceil" ? '^' : word == "same" ? 'p' : word[0];
+    if (given.find(letter) != std::string::npos) throw fail(word, "says again what was said before");
+    given += letter;
+    if (value.empty() && std::string_view("kspdoc").find(letter) != std::string_view::npos)
+      throw fail(word, "lacks its number");
     if (word == "ceil")
       layer.op.ceil_mode = true;
     else if (word[0] == 'k')
       layer.op.kernel_size = parse_dims(option, value);
-    else if (word[0] == 's' && !value.empty() && value[0] != 'a')
-      layer.op.stride = parse_dims(option, value);
     else if (word == "same")
       layer.op.padding = parse_padding(option, "same");
+    else if (word[0] == 's')
+      layer.op.stride = parse_dims(option, value);
     else if (word[0] == 'p')
       layer.op.padding = parse_padding(option, value);
     else if (word[0] == 'd')
       layer.op.dilation = parse_dims(option, value);
     else if (word[0] == 'o')
-      layer.op.output_size = parse_dims(option, value);
-    else if (word[0] == 'c' && layer.convolution)
+      layer.op.output_size = parse_output_size(option, value);
+    else if (word[0] == 'c' && !layer.convolution)
+      throw fail(word, "is for conv; a pool keeps its input's channels");
+    else if (word[0] == 'c')
       layer.channels = parse_integer(option, value);
     else
       throw fail(word, "is no argument (k kernel, s stride, p padding, d dilation, o output size, c channels, ceil)");
@@ -69,6 +77,7 @@ Layer parse_layer(const std::string& text) {
   if (first) throw Failure(ExitCode::usage, "a layer is empty; write for example \"max k3 s2 p1\"");
   if (layer.convolution) {
     if (!layer.op.kernel_size) throw fail("conv", "needs a kernel");
+    if (layer.op.output_size || layer.op.ceil_mode) throw fail("conv", "takes k, s, p, d and c only");
     if (layer.channels < 0) throw fail("conv", "has a negative number of channels");
     // A convolution's windows are a pool's with stride 1 by default and any padding; only the sizes matter here.
     if (!layer.op.stride) layer.op.stride = DimList(1);

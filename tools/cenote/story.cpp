@@ -1,5 +1,7 @@
 #include "story.hpp"
 
+#include "failure.hpp"
+
 #include "tensor/random.hpp"
 
 #include <cenote/plan.hpp>
@@ -54,7 +56,37 @@ std::vector<std::int64_t> indices_in(IndexKind kind, const TensorDesc& input, Po
   return widened(plan.indices().dtype, bytes, plan.indices().numel());
 }
 
-void tell_window(const Story& story, std::int64_t number_, WindowStory& w) {
+/// Refuses what would take long to tell and help nobody: huge results, kernels and paddings.
+void check_extent(const Story& story) {
+  // All windows together: a 64 x 64 input under 16 x 16 taps is still told.
+  constexpr std::int64_t kMostTaps = std::int64_t{1} << 20;
+  // The input with its padding and what hangs over.
+  constexpr std::int64_t kMostPadded = 4 * kMostCells;
+  std::int64_t outputs = 1, taps = 1, padded = 1;
+  const auto multiply = [](std::int64_t& product, std::int64_t factor, std::int64_t most) {
+    product = factor > most / larger(product, 1) ? most + 1 : product * factor;
+  };
+  for (int a = story.first_axis(); a < 3; ++a) {
+    const Axis& axis = story.axis(a);
+    multiply(outputs, story.output_size[a], kMostCells);
+    multiply(taps, axis.kernel, kMostTaps);
+    const std::int64_t reach = axis.rule == WindowRule::adaptive || axis.output == 0
+                                   ? axis.input
+                                   : (axis.output - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
+    multiply(padded, larger(reach, axis.pad_begin + axis.input + axis.pad_end), kMostPadded);
+  }
+  const auto refuse = [](bool too_many, const char* what, std::int64_t most) {
+    if (!too_many) return;
+    throw Failure::make(ExitCode::usage, "explain: more than {} {} cannot be drawn; take a smaller call", most, what);
+  };
+  refuse(outputs > kMostCells, "cells of output", kMostCells);
+  if (story.spec.op == Op::max_unpool) return;
+  multiply(taps, outputs, kMostTaps);
+  refuse(taps > kMostTaps, "taps of all windows together", kMostTaps);
+  refuse(padded > kMostPadded, "cells of padded input", kMostPadded);
+}
+
+void tell_window(const Story& story, std::int64_t output, WindowStory& w) {
   const Problem& p = story.problem;
   Window along[3];
   for (int a = 0; a < 3; ++a) {
@@ -63,6 +95,8 @@ void tell_window(const Story& story, std::int64_t number_, WindowStory& w) {
     along[a] = axis.rule == WindowRule::fractional ? window_at(axis, story.starts[a][static_cast<std::size_t>(o)])
                                                    : window(axis, o);
     w.start[a] = along[a].first - along[a].skipped * along[a].step;
+    w.step[a] = along[a].step;
+    w.count[a] = along[a].whole;
   }
   std::int64_t padded = 1;
   for (const Window& one : along) padded *= one.padded;
@@ -91,7 +125,7 @@ void tell_window(const Story& story, std::int64_t number_, WindowStory& w) {
       }
     }
   }
-  w.result = story.output[static_cast<std::size_t>(number_)];
+  w.result = story.output[static_cast<std::size_t>(output)];
   if (story.spec.op == Op::avg_pool) {
     w.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override
                                     : p.count_include_pad   ? padded
@@ -100,12 +134,22 @@ void tell_window(const Story& story, std::int64_t number_, WindowStory& w) {
     w.divisor = static_cast<double>(w.inside);
   }
   if (!story.flat64.empty()) {
-    w.flat = story.flat64[static_cast<std::size_t>(number_)];
-    w.winner = story.window[static_cast<std::size_t>(number_)];
+    w.flat = story.flat64[static_cast<std::size_t>(output)];
+    w.winner = story.window[static_cast<std::size_t>(output)];
   }
 }
 
 }  // namespace
+
+std::int64_t WindowStory::tap_at(const std::int64_t* at) const {
+  std::int64_t tap = 0;
+  for (int a = 0; a < 3; ++a) {
+    const std::int64_t distance = at[a] - start[a];
+    if (distance < 0 || distance % step[a] != 0 || distance / step[a] >= count[a]) return -1;
+    tap = tap * count[a] + distance / step[a];
+  }
+  return tap;
+}
 
 bool has_winner(Op op) {
   return op == Op::max_pool || op == Op::min_pool || op == Op::adaptive_max_pool || op == Op::fractional_max_pool;
@@ -115,6 +159,10 @@ bool is_average(Op op) { return op == Op::avg_pool || op == Op::adaptive_avg_poo
 const char* axis_name(int dims, int axis) {
   if (dims == 1) return "length";
   return axis == 0 ? "depth" : axis == 1 ? "height" : "width";
+}
+
+std::string coordinates(const Story& story, const std::int64_t* at) {
+  return fmt::format("{}", fmt::join(at + story.first_axis(), at + 3, ", "));
 }
 
 std::string number(double value) {
@@ -139,6 +187,7 @@ Story tell(const StoryInput& in) {
     story.input_size[a] = unpool ? story.axis(a).output : story.axis(a).input;
     story.output_size[a] = unpool ? story.axis(a).input : story.axis(a).output;
   }
+  check_extent(story);
   const Plan plan = Plan::make(Pass::forward, input, in.spec);
   story.output.resize(static_cast<std::size_t>(plan.output().numel()));
   std::vector<double> samples(3);
@@ -194,7 +243,7 @@ Story tell(const StoryInput& in) {
   for (std::int64_t z = 0; z < story.output_size[0]; ++z) {
     for (std::int64_t y = 0; y < story.output_size[1]; ++y) {
       for (std::int64_t x = 0; x < story.output_size[2]; ++x, ++next) {
-        WindowStory w{.output = {z, y, x}, .start = {}, .taps = {}};
+        WindowStory w{.output = {z, y, x}, .start = {}, .step = {}, .count = {}, .taps = {}};
         tell_window(story, next, w);
         story.windows.push_back(std::move(w));
       }
