@@ -32,7 +32,11 @@ class Ahead {
 
   /// Asks for as much as belongs to `bytes` of each row having been read.
   HWY_INLINE void Move(std::int64_t bytes) {
-    if (left_ <= 0) return;
+    if (left_ > 0) Fetch(bytes);
+  }
+
+ private:
+  HWY_NOINLINE void Fetch(std::int64_t bytes) {
     for (due_ += bytes * share_; due_ > 0; due_ -= 64) {
       for (std::int64_t z = 0; z < depths_; ++z) hwy::Prefetch(next_ + z * depth_pitch_);
       next_ += 64;
@@ -44,7 +48,6 @@ class Ahead {
     left_ -= bytes * share_;
   }
 
- private:
   const char* next_ = nullptr;
   const char* row_end_ = nullptr;
   std::int64_t row_bytes_ = 0, pitch_ = 0, depth_pitch_ = 0, depths_ = 0, left_ = 0, share_ = 0, due_ = 0;
