@@ -148,6 +148,17 @@ TEST(Differential, EveryWayToDoIt) {
              "max1d f32 ncw n1c1 w20011 k5 s3",
              "max1d f32 nwc n1c40 w501 k3 s2",
              "max1d f32 nwc n1c5 w3001 k9 s4 d2",
+             "max2d f32 nchw n1c3 h9w141 k2",
+             "max2d f32 nchw n1c3 h21w201 k3 s2 p1 ceil",
+             "max2d f16 nchw n1c2 h11w150 k3 s1 p1",
+             "max2d bf16 nchw n1c2 h9w300 k2x3 s3x4 p1",
+             "max2d u8 nchw n1c2 h9w300 k3 s2 p1",
+             "max2d f64 nchw n1c2 h11w210 k3 s3 p1 ceil",
+             "max2d f32 nchw n1c2 h11w210 k3x2 s2x3 d2x1",
+             "min2d f32 nchw n1c2 h11w210 k2",
+             "max3d f32 ncdhw n1c2 d5h6w140 k2",
+             "max3d f32 ncdhw n1c2 d5h6w140 k3x3x2 s2 p1",
+             "max1d f32 ncw n2c2 w4003 k4 s4",
          }) {
       expect_right(std::string(line) + values, settings);
     }
@@ -165,8 +176,21 @@ TEST(Differential, EveryWayToDoIt) {
            "lp2d f32 nchw n2c20 h13w14 k3 s2 norm2",
            "lp2d f32 nhwc n2c20 h30w14 k12x3 s1 norm3",
            "avg3d f32 ndhwc n1c20 d6h7w8 k2",
+           "avg2d f32 nchw n1c2 h11w210 k3 s2 p1",
+           "avg2d f16 nchw n1c2 h11w210 k2 nopad",
        }) {
     expect_right(line, settings);
+  }
+}
+
+/// So large that results go around the caches, in lines that rows share, and source rows are fetched early.
+TEST(Differential, LargerThanTheCaches) {
+  const Threads two(2);
+  for (const char* line : {
+           "max2d f32 nchw n1c9 h1001w1003 k2",
+           "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
+       }) {
+    expect_right(line, {{"", &two}});
   }
 }
 
