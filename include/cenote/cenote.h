@@ -23,8 +23,8 @@
 #ifndef CENOTE_CENOTE_H
 #define CENOTE_CENOTE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <stddef.h>  // NOLINT(modernize-deprecated-headers): C
+#include <stdint.h>  // NOLINT(modernize-deprecated-headers)
 
 #if defined(__GNUC__)
 #define CENOTE_C_API __attribute__((visibility("default")))

@@ -26,6 +26,7 @@ cenote_status fail(const Status& status) noexcept {
 
 template <class... Values>
 cenote_status refuse(const char* argument, const char* format, Values... values) noexcept {
+  // NOLINTNEXTLINE(clang-diagnostic-format-security): every format is a literal
   return fail(Status::failure(ErrorCode::invalid_argument, argument, format, values...));
 }
 

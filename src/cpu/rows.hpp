@@ -5,6 +5,7 @@
 
 #include "geometry/problem.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -80,7 +81,7 @@ struct RowPlan {
   RowTensor source, target, indices;
   RowTensor input;  // lp backward: the forward's input, row by row like the target
 
-  std::vector<RowRange> source_rows[2];  // of each target depth and height; empty where there are too many
+  std::array<std::vector<RowRange>, 2> source_rows;  // of each target depth and height; empty where there are too many
 
   Columns columns;
   std::vector<Tile> tiles;
@@ -100,16 +101,16 @@ struct RowPlan {
   bool uneven_windows;  // window-kind indices of adaptive windows that differ in size
 
   // Averages: divisor of an output = row factor * column factor, the former a product over depth and height.
-  std::vector<double> row_factors[2];  // empty where the axis is too long
-  std::vector<double> column_factor;   // per column; empty where uniform
-  double uniform_factor;               // used when column_factor is empty
-  double power_factor;                 // lp: taps of the full kernel
-  bool factor_is_power_of_two;         // uniform, and every row's product with it too: multiply instead of dividing
+  std::array<std::vector<double>, 2> row_factors;  // empty where the axis is too long
+  std::vector<double> column_factor;               // per column; empty where uniform
+  double uniform_factor;                           // used when column_factor is empty
+  double power_factor;                             // lp: taps of the full kernel
+  bool factor_is_power_of_two;  // uniform, and every row's product with it too: multiply instead of dividing
 
   // Backward of maxima: the output rows that see each input row along depth and height, and the converted rows that are kept, see gather-inl.h.
-  std::vector<Cover> covers[2];
-  std::int64_t slot_heights, slot_pad;   // columns of room before and behind a kept row
-  std::vector<std::uint8_t> slot_of[2];  // where an output's row is kept
+  std::array<std::vector<Cover>, 2> covers;
+  std::int64_t slot_heights, slot_pad;               // columns of room before and behind a kept row
+  std::array<std::vector<std::uint8_t>, 2> slot_of;  // where an output's row is kept
   std::size_t slots_at, slot_pitch;
 
   Codes code_kind;

@@ -20,6 +20,7 @@ void check(const std::vector<Tensor>& parameters) {
 
 std::vector<Tensor> zeros_of(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> all;
+  all.reserve(parameters.size());
   for (const Tensor& parameter : parameters) all.push_back(zeros_like(parameter));
   return all;
 }

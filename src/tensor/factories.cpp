@@ -12,7 +12,7 @@ using detail::visit_dtype;
 
 namespace {
 
-Tensor finish(Tensor tensor, Device device, bool requires_grad) {
+Tensor finish(const Tensor& tensor, Device device, bool requires_grad) {
   Tensor placed = tensor.to(device);
   if (requires_grad) placed.set_requires_grad();
   return placed;

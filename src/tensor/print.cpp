@@ -163,7 +163,7 @@ std::string to_string(const Tensor& tensor) {
   if (!tensor.is_leaf()) {
     suffixes.push_back("grad_fn=<" + tensor.grad_fn() + ">");
   } else if (tensor.requires_grad()) {
-    suffixes.push_back("requires_grad=True");
+    suffixes.emplace_back("requires_grad=True");
   }
 
   const std::size_t newline = text.rfind('\n');

@@ -47,7 +47,9 @@ const DeviceMemory& require(Device device) {
 
 const DeviceMemory* device_memory(DeviceType type) noexcept {
   if (type == DeviceType::cpu) {
-    static const CpuMemory* const memory = new CpuMemory;  // never destroyed: tensors may outlive every static
+    // Never destroyed: tensors may outlive every static.
+    alignas(CpuMemory) static std::byte place[sizeof(CpuMemory)];
+    static const CpuMemory* const memory = new (place) CpuMemory;
     return memory;
   }
 #if defined(CENOTE_HAS_CUDA)

@@ -111,7 +111,6 @@ Tensor fetch(const Tensor& tensor) {
 }  // namespace
 }  // namespace detail
 
-using detail::Access;
 using detail::record;
 
 const TensorDesc& Tensor::desc() const {

@@ -16,7 +16,7 @@ bool cuda_available();
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
-  ~DeviceBuffer();
+  ~DeviceBuffer();  // NOLINT(performance-trivially-destructible): frees where there is CUDA
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
