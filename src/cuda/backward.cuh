@@ -126,6 +126,7 @@ __device__ inline bool is_extreme_magnitude(const Params<Int>& p, const T* plane
 template <class T, int kLanes, Share kShare, class Int, int kRows>
 __global__ void __launch_bounds__(kBlock)
     gather_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
@@ -133,9 +134,9 @@ __global__ void __launch_bounds__(kBlock)
   Reach<Int> reach[3];
   reach[0] = cover_of(p.axis[0], i[0]);
   reach[2] = cover_of(p.axis[2], i[2]);
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
-  const T* plane = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c);
+  const std::int64_t indices = p.indices.plane(place.n, place.c);
+  const T* plane = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
   for (int below = 0; below < kRows && i[1] < p.axis[1].input; ++below, ++i[1]) {
     reach[1] = cover_of(p.axis[1], i[1]);
     const Int flat = (i[0] * p.axis[1].input + i[1]) * p.axis[2].input + i[2];
@@ -210,8 +211,7 @@ __global__ void __launch_bounds__(kBlock)
     Vector<T, kLanes> result;
 #pragma unroll
     for (int l = 0; l < kLanes; ++l) result.lane[l] = narrow<T>(sum[l]);
-    store(static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
-              p.grad_input.at(i[0], i[1], i[2]),
+    store(static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) + p.grad_input.at(i[0], i[1], i[2]),
           result);
   }
 }
@@ -225,6 +225,7 @@ constexpr int ceil_quotient(int a, int b) { return -floor_quotient(-a, b); }
 template <class T, int kLanes, Share kShare, bool kTaps, int kKernel, int kStride, int kPhase, int kRows, int kColumns>
 __global__ void __launch_bounds__(kBlock)
     gather_cells(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   // Relative to output (y0 + pad) / stride: element j (shifted by the phase) is seen by ceil((j - k + 1) / s) .. floor(j / s).
   constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
@@ -239,8 +240,8 @@ __global__ void __launch_bounds__(kBlock)
   const Int first_row = p.axis[1].by_stride.quotient(place.y + p.axis[1].pad_begin) + kFirst;
   const Int first_column = p.axis[2].by_stride.quotient(place.x + p.axis[2].pad_begin) + kFirst;
   const Reach<Int> depth = cover_of(p.axis[0], place.z);
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c);
+  const std::int64_t indices = p.indices.plane(place.n, place.c);
   const Int flat = (place.z * height + place.y) * width + place.x;
   Accumulator<T> sum[kRows][kColumns][kLanes] = {};
   for (Int oz = depth.first; oz <= depth.last; ++oz) {
@@ -350,7 +351,7 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
               p.grad_input.at(place.z, place.y, place.x);
 #pragma unroll
   for (int y = 0; y < kRows; ++y) {

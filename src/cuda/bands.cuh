@@ -18,6 +18,7 @@ __device__ inline bool beats_anywhere(T value, std::int32_t code, T best, std::i
 template <class T, Fold kFold, bool kIndices, int kWide>
 __global__ void __launch_bounds__(kBlock)
     fold_bands(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Value = Folded<T, kFold>;
   auto* values = reinterpret_cast<Value*>(tile_memory);

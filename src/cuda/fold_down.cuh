@@ -171,6 +171,7 @@ inline constexpr int fewest_blocks = count_fewest_blocks<T, kLanes, kAs, kFold, 
 template <class T, int kLanes, Lanes kAs, Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, bool kDeep>
 __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, kIndices, kStride, kDeep>)
     fold_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Line = FoldedRow<T, kLanes, kFold>;
   constexpr int kKept = kDeep ? 0 : kKernel - kStride;  // rows that the next output sees again
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
   const Int height = p.axis[1].input, width = p.axis[2].input;
   const RowReader<T, kLanes, kAs, kFold, kIndices, kKernel, kStride, kPadding> reader(p, place.x);
   const Taps<Int> depth = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
-  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
   const bool taps_wanted = p.index_kind == IndexKind::window;
   Int top = place.y * kStride - p.axis[1].pad_begin;
   Int source_z = depth.start + depth.low * p.axis[0].dilation;
@@ -209,9 +210,8 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
     for (int r = 0; r < kStride; ++r) load_row(top + kKept + r, next[r]);
   }
 
-  T* output =
-      static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
-  std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
+  std::int64_t index = p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x);
   for (Int y = place.y; y < end; ++y) {
     Line fold;
     Int codes[kLanes];

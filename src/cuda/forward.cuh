@@ -70,6 +70,30 @@ __device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T>
   return p.average ? divide<T>(sum, divisor) : sum;
 }
 
+/// The same for several sums, which are nearly always all far from both.
+template <int kCount>
+__device__ inline void divide_by(float (&sums)[kCount], float divisor, float reciprocal) {
+  float better[kCount];
+  bool far = true;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const float guess = sums[i] * reciprocal, size = fabsf(guess);
+    better[i] = __fmaf_rn(__fmaf_rn(-guess, divisor, sums[i]), reciprocal, guess);
+    far = far && size < 1e30F && (size > 1e-30F || sums[i] == 0.0F);
+  }
+  if (!far) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) better[i] = sums[i] / divisor;
+  }
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) sums[i] = better[i];
+}
+template <int kCount>
+__device__ inline void divide_by(double (&sums)[kCount], double divisor, double) {
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) sums[i] /= divisor;
+}
+
 /// Divides sums by the divisor that every window has.
 template <class T, class Int, int kCount>
 __device__ inline void divide_all(const Params<Int>& p, Accumulator<T> (&sums)[kCount]) {
@@ -82,8 +106,20 @@ __device__ inline void divide_all(const Params<Int>& p, Accumulator<T> (&sums)[k
     for (int i = 0; i < kCount; ++i)
       sums[i] = quotient_of_halves(static_cast<float>(sums[i]), p.divisor_f32, p.reciprocal_f32);
   } else {
+    divide_by(sums, uniform_divisor_of<Real>(p), reciprocal_of<Real>(p));
+  }
+}
+
+/// Divides by one window's divisor. Correctly rounded, from one reciprocal for all.
+template <class T, int kCount>
+__device__ inline void divide_all_by(Accumulator<T> (&sums)[kCount], std::int64_t divisor) {
+  using Real = Accumulator<T>;
+  const Real real = static_cast<Real>(static_cast<std::int32_t>(divisor));
+  if (divisor == 0) {
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) sums[i] = quotient(sums[i], uniform_divisor_of<Real>(p), reciprocal_of<Real>(p));
+    for (int i = 0; i < kCount; ++i) sums[i] = Real{0};
+  } else {
+    divide_by(sums, real, Real{1} / real);
   }
 }
 
@@ -163,6 +199,7 @@ __device__ inline bool windows_of(const Params<Int>& p, const Pointers& at, cons
 template <class T, int kLanes, Fold kFold, bool kIndices, class Int>
 __global__ void __launch_bounds__(kBlock)
     fold_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
@@ -171,7 +208,7 @@ __global__ void __launch_bounds__(kBlock)
     report(at.fault, kFaultSample);
     return;
   }
-  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
   const Coding<Int> coding = coding_of(p, taps[0], taps[1], taps[2]);
   Folded<T, kFold> fold[kLanes];
   Int codes[kLanes];
@@ -228,10 +265,10 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);
   }
-  const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
+  const std::int64_t output = p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
   store(static_cast<T*>(at.output) + output, result);
   if constexpr (kIndices) {
-    const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+    const std::int64_t index = p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x);
     store_codes(at.indices, p.index_dtype, index, codes);
   }
 }

@@ -30,6 +30,7 @@ __device__ inline void load_stored(const void* indices, std::int64_t offset, std
 template <class T, int kLanes, int kColumns, Share kShare, class Stored, bool kTaps, int kKernel, int kStride>
 __global__ void __launch_bounds__(kBlock, 3)
     gather_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   // Column c of a strip is tap c - m * kStride of the output m places from the strip's own first.
@@ -43,9 +44,9 @@ __global__ void __launch_bounds__(kBlock, 3)
   const Int own = place.x * (kColumns / kStride) + p.axis[2].by_stride.quotient(pad_x);  // the strip's own first output
   place.x = own * kStride - pad_x;                                                       // may lie left of the plane
   const Int end = least(place.y + p.strip, height);
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
-  T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c);
+  std::int64_t indices = p.indices.plane(place.n, place.c);
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
               p.grad_input.at(place.z, place.y, place.x);
 
   // The one window along the depth.

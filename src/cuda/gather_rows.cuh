@@ -25,6 +25,7 @@ __device__ inline void load_codes_aligned(const void* indices, DType dtype, std:
 template <class T, Share kShare, bool kTaps, int kKernel, int kStride, int kPadding, int kRows, int kColumns>
 __global__ void __launch_bounds__(kBlock)
     gather_rows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   constexpr bool kIndexed = kShare != Share::sum;
   // Element j of a cell is seen by outputs ceil((j + p - k + 1) / s) .. floor((j + p) / s), counted from the cell's own first one.
@@ -44,9 +45,8 @@ __global__ void __launch_bounds__(kBlock)
   const Int first_row = place.y / kStride + kFirst, own_column = place.x / kStride;
   const bool flat_depth = p.grid.flat && p.axis[0].output == 1 && p.axis[0].kernel == 1;
   const Reach<Int> depth = flat_depth ? Reach<Int>{0, 0} : cover_of(p.axis[0], place.z);
-  const T* grad =
-      static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c + own_column;
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c + own_column;
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c) + own_column;
+  const std::int64_t indices = p.indices.plane(place.n, place.c) + own_column;
   const Int flat = (place.z * height + place.y) * width + place.x;
   Accumulator<T> sum[kRows][kColumns] = {};
   bool right = true;
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
               p.grad_input.at(place.z, place.y, place.x);
 #pragma unroll
   for (int y = 0; y < kRows; ++y) {

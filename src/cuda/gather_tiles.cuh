@@ -182,11 +182,35 @@ __device__ inline void gather_one(const Collected<T, kGather>& from, std::int32_
   }
 }
 
+inline constexpr int kTabled = 128;
+
+/// Which outputs see the rows and columns of a plane: worked out once by a block where an adaptive rule makes that expensive.
+struct Covers {
+  std::int16_t first[2][kTabled], last[2][kTabled];
+
+  __device__ void fill(const Params<std::int32_t>& p) {
+#pragma unroll
+    for (int a = 0; a < 2; ++a) {
+      for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < p.axis[a + 1].input; i += kBlock) {
+        const Reach<std::int32_t> reach = cover_of(p.axis[a + 1], i);
+        first[a][i] = static_cast<std::int16_t>(reach.first);
+        last[a][i] = static_cast<std::int16_t>(reach.last);
+      }
+    }
+  }
+  __device__ Reach<std::int32_t> at(int axis, std::int32_t i) const { return {first[axis - 1][i], last[axis - 1][i]}; }
+};
+
 /// Any windows; kRows elements below each other share their columns' arithmetic.
 template <class T, Gather kGather, int kRows>
 __global__ void __launch_bounds__(kBlock)
     gather_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
+  __shared__ Covers covers;
+  const bool tabled = (p.axis[1].rule == WindowRule::adaptive || p.axis[2].rule == WindowRule::adaptive) &&
+                      p.axis[1].input <= kTabled && p.axis[2].input <= kTabled;
+  if (tabled) covers.fill(p);
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
   const Collected<T, kGather> from = collect<T, kGather>(p, at, tile, false);
   const Int width = p.axis[2].input, slice = p.axis[1].input * width, plane = p.axis[0].input * slice;
@@ -199,7 +223,7 @@ __global__ void __launch_bounds__(kBlock)
     const Int first = tile.y0 + take(rest, p.tiling.items_y) * kRows;
     const Int z = p.axis[0].input == 1 ? 0 : tile.z0 + take(rest, p.tiling.items_z);
     if (first >= tile.y1 || z >= tile.z1 || rest >= tile.planes) continue;
-    const Reach<Int> across = cover_of(p.axis[2], x);
+    const Reach<Int> across = tabled ? covers.at(2, x) : cover_of(p.axis[2], x);
     const Reach<Int> depth = p.axis[0].input == 1 && p.axis[0].output == 1 ? Reach<Int>{0, 0} : cover_of(p.axis[0], z);
 #pragma unroll
     for (int j = 0; j < kRows; ++j) {
@@ -207,7 +231,7 @@ __global__ void __launch_bounds__(kBlock)
       if (y >= tile.y1) break;
       const Int position = z * slice + y * width + x;
       Gathered<T, kGather> value = nothing_gathered<T, kGather>();
-      const Reach<Int> down = cover_of(p.axis[1], y);
+      const Reach<Int> down = tabled ? covers.at(1, y) : cover_of(p.axis[1], y);
       for (Int oz = depth.first; oz <= depth.last; ++oz) {
         if (dilated_z && tap_of(p.axis[0], oz, z) < 0) continue;
         for (Int oy = down.first; oy <= down.last; ++oy) {
@@ -229,6 +253,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, Gather kGather>
 __global__ void __launch_bounds__(kBlock)
     spread_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kRun = 16 / static_cast<int>(sizeof(T));
   const Tile tile = tile_of(p.tiling, p.axis[0].input, p.axis[1].input);
@@ -339,6 +364,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, Gather kGather, int kKernel, int kStride, int kPhase, int kRows, int kColumns>
 __global__ void __launch_bounds__(kBlock)
     gather_tile_cells(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
   constexpr int kOutputRows = floor_quotient(kPhase + kRows - 1, kStride) - kFirst + 1;

@@ -130,7 +130,7 @@ CENOTE_HOST_DEVICE Int fractional_start(const DeviceAxis<Int>& axis, Int o, Real
   return least<Int>(start, last);
 }
 
-/// Element strides. n and c may need 64 bits in any tensor; the others only where Int has them.
+/// Element strides. n may need 64 bits in any tensor; the others only where Int has them.
 template <class Int>
 struct Steps {
   std::int64_t n, c;
@@ -144,13 +144,16 @@ struct Steps {
         h(static_cast<Int>(layout.h)),
         w(static_cast<Int>(layout.w)) {}
   CENOTE_HOST_DEVICE Int at(Int z, Int y, Int x) const { return z * d + y * h + x * w; }
+  /// Where the plane of one channel of one batch entry begins. Where Int has 32 bits, so has c.
+  CENOTE_HOST_DEVICE std::int64_t plane(Int batch_entry, Int channel) const {
+    return batch_entry * n + static_cast<std::int64_t>(channel) * static_cast<Int>(c);
+  }
 };
 
 /// What one thread works on.
 template <class Int>
 struct Place {
-  std::int64_t n, c;
-  Int z, y, x;
+  Int n, c, z, y, x;
 };
 
 /// The grid of threads: which size varies fastest follows the layout, so that neighbouring threads touch neighbouring memory.
@@ -173,7 +176,7 @@ struct Grid {
       group = single ? rest : take(rest, channel_groups);
       if (single) rest = 0;
     }
-    at.c = static_cast<std::int64_t>(group) * lanes;
+    at.c = group * lanes;
     at.n = rest;
     return at;
   }
@@ -222,46 +225,61 @@ struct Bands {
   std::int32_t rows_at;  // bytes before the second array in shared memory
 };
 
-/// Parts of planes, a thread to each.
-struct Parts {
-  std::int32_t rows, columns;  // elements of a part
-  Divisor<std::int32_t> across, down, channels;
-  Divisor<std::int32_t> by_kernel_w;
-  std::int32_t total;
-  bool channels_fastest;
+/// Pieces of rows.
+struct Along {
+  std::int32_t outputs;  // of a piece
+  Divisor<std::int32_t> pieces, channels;
 };
 
-/// The plan's half of a launch; the other half is the pointers of one run.
+/// Parts of planes, and what a block keeps of them in shared memory.
+struct Parts {
+  std::int32_t rows, columns;               // elements of a part
+  Divisor<std::int32_t> planes;             // in a block
+  Divisor<std::int32_t> elements, outputs;  // places for one plane's in the arrays
+  Divisor<std::int32_t> by_columns, out_columns;
+  Divisor<std::int32_t> across, down, channels, groups;
+  Divisor<std::int32_t> by_kernel_w;
+  std::int32_t out_rows, out_rows_at_once, rows_at_once;
+  std::int32_t total;                                  // planes
+  std::int32_t lasts_at, sent_at, chosen_at, list_at;  // bytes before the arrays
+  bool channels_fastest;                               // a block's planes are neighbouring channels
+};
+
+/// The plan's half of a launch; the other half is the pointers of one run. What most kernels read comes first: a line of these
+/// parameters that is read for the first time costs a small kernel part of its time.
 template <class Int>
 struct Params {
-  DeviceAxis<Int> axis[3];
   Grid<Int> grid;
-  Steps<Int> input, output, indices, grad_output, grad_input;
-  std::int64_t samples_n, samples_c, samples_axis;
-  double norm_type;
-  std::int64_t divisor_override;
-  DType index_dtype;
+  Int strip;            // rows that one thread walks down
+  bool paired_columns;  // a cell's row of grad_input is aligned: one store
   IndexKind index_kind;
-  std::int32_t dims;
+  DType index_dtype;
   bool average, count_include_pad, absolute;
   bool uniform_divisor;   // every window has the same one:
   bool exact_reciprocal;  // a power of two, so that multiplying by its reciprocal rounds nothing
   bool ordinary_divisor;  // the same one for every window, and neither tiny nor huge
+  bool exact_scale;       // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
+  bool plain_windows;     // flat indices, sliding windows without dilation along height and width
   float divisor_f32, reciprocal_f32;
+  DeviceAxis<Int> axis[3];
+  Steps<Int> input, output, indices, grad_output, grad_input;
   double divisor_f64, reciprocal_f64;
-  bool exact_scale;     // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
-  bool plain_windows;   // flat indices, sliding windows without dilation along height and width
-  bool paired_columns;  // a cell's row of grad_input is aligned: one store
-  Int strip;            // rows that one thread walks down
-  Int range;            // elements of a plane in one block's table: scatters
+  double norm_type;
+  std::int64_t divisor_override;
+  std::int64_t samples_n, samples_c, samples_axis;
+  std::int32_t dims;
+  Int range;  // elements of a plane in one block's table: scatters
   Int ranges;
   Int rectangle_width;       // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
-  Tiling<Int> tiling;
-  Regions regions;
-  Bands bands;
-  Turned turned;
-  Parts parts;
+  union {                    // how the kernel at hand cuts its work
+    Tiling<Int> tiling;
+    Regions regions;
+    Bands bands;
+    Turned turned;
+    Along along;
+    Parts parts;
+  };
 };
 
 struct Pointers {
@@ -291,6 +309,15 @@ CENOTE_HOST_DEVICE Real reciprocal_of(const Params<Int>& p) {
   } else {
     return p.reciprocal_f64;
   }
+}
+
+/// The first thing that every kernel does. Blocks of the next kernel may take their places as soon as all of this one's have theirs,
+/// and wait here until it is done: a launch costs no time between the two.
+__device__ inline void wait_for_grid_before() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
 
 enum : unsigned { kFaultIndex = 1, kFaultSample = 2 };

@@ -43,6 +43,20 @@ struct Instances {
     }
   }
 
+  template <Fold kFold, bool kIndices>
+  static Function streams_of(bool vector) {
+    return vector ? function(&gpu::fold_streams<T, kLanes, kFold, kIndices>, 1, 1, kLanes)
+                  : function(&gpu::fold_streams<T, 1, kFold, kIndices>);
+  }
+  static Function streams(bool vector, Fold fold, bool indices) {
+    if constexpr (kTuned && sizeof(T) == 4) {  // eight channels of two bytes would take too many registers
+      if (fold == Fold::max)
+        return indices ? streams_of<Fold::max, true>(vector) : streams_of<Fold::max, false>(vector);
+      if (fold == Fold::sum) return streams_of<Fold::sum, false>(vector);
+    }
+    return {};
+  }
+
   /// Eight-byte indices of eight channels would be stored in pieces too far apart: four at a time then.
   template <bool kIndices>
   static constexpr int kIndexedLanes = kIndices&& kLanes > 4 ? 4 : kLanes;
@@ -87,6 +101,37 @@ struct Instances {
       }
       if (fold == Fold::square && kernel == 2 && stride == 2 && !deep && (padding == 0 || way != Way::columns))
         return down_by<Fold::square, false, 2, 2, 0, false>(way);
+    }
+    return {};
+  }
+
+  static Function packed_pairs(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return indices ? function(&gpu::fold_packed_pairs<T, Fold::max, true>, 1, 2)
+                       : function(&gpu::fold_packed_pairs<T, Fold::max, false>, 1, kLanes);
+      if (fold == Fold::sum) return function(&gpu::fold_packed_pairs<T, Fold::sum, false>, 1, kLanes);
+    }
+    return {};
+  }
+  static Function packed_pair_spreads(Share share, DType index) {
+    if constexpr (kTuned) {
+      constexpr int kPairs = kLanes / 2;
+      if (share == Share::sum) return function(&gpu::spread_packed_pairs<T, Share::sum, std::int64_t>, 1, kPairs);
+      if (share != Share::index) return {};
+      if (index == DType::i64) return function(&gpu::spread_packed_pairs<T, Share::index, std::int64_t>, 1, kPairs);
+      if (index == DType::i32) return function(&gpu::spread_packed_pairs<T, Share::index, std::int32_t>, 1, kPairs);
+      if (index == DType::u8) return function(&gpu::spread_packed_pairs<T, Share::index, std::uint8_t>, 1, kPairs);
+    }
+    return {};
+  }
+
+  static Function slides(Way way, bool planar) {
+    if constexpr (kTuned) {
+      if constexpr (sizeof(T) == 4) {
+        if (way == Way::channels) return function(&gpu::slide_down<T, kLanes, false, 1>, 1, 1, kLanes);
+      }
+      return planar ? function(&gpu::slide_down<T, 1, true, 4>) : function(&gpu::slide_down<T, 1, false, 4>);
     }
     return {};
   }
@@ -139,6 +184,39 @@ struct Instances {
     }
     return {};
   }
+  template <Share kShare, class Stored, int kHeight, int kWidth>
+  static Function window_spreads_by(Way way) {
+    constexpr int kAcross = kLanes / kWidth > 1 ? kLanes / kWidth : 1;
+    if (way == Way::columns)
+      return function(&gpu::spread_windows<T, 1, kAcross, kShare, Stored, kHeight, kWidth>, 1, kAcross);
+    return function(&gpu::spread_windows<T, 1, 1, kShare, Stored, kHeight, kWidth>);
+  }
+  template <Share kShare, class Stored>
+  static Function window_spreads_of(Way way, int height, int width) {
+    if (way == Way::channels) {
+      if constexpr (kShare == Share::sum) {
+        if (height == 2 && width == 2)
+          return function(&gpu::spread_windows<T, kLanes, 1, kShare, Stored, 2, 2>, 1, 1, kLanes);
+      }
+      return {};
+    }
+    if constexpr (kShare == Share::sum) {
+      if (height == 2 && width == 2) return window_spreads_by<kShare, Stored, 2, 2>(way);
+    }
+    if (height == 1 && width == 2) return window_spreads_by<kShare, Stored, 1, 2>(way);
+    if (height == 1 && width == 4) return window_spreads_by<kShare, Stored, 1, 4>(way);
+    return {};
+  }
+  static Function window_spreads(Way way, Share share, DType index, int height, int width) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return window_spreads_of<Share::sum, std::int64_t>(way, height, width);
+      if (share != Share::index) return {};
+      if (index == DType::i64) return window_spreads_of<Share::index, std::int64_t>(way, height, width);
+      if (index == DType::i32) return window_spreads_of<Share::index, std::int32_t>(way, height, width);
+      if (index == DType::u8) return window_spreads_of<Share::index, std::uint8_t>(way, height, width);
+    }
+    return {};
+  }
   template <Share kShare>
   static Function run_spreads_of(int columns) {
     if (columns % kLanes == 0) return function(&gpu::spread_runs<T, kLanes, kShare>, 1, kLanes);
@@ -153,12 +231,14 @@ struct Instances {
     }
     return {};
   }
-  static Function norm_spreads(bool two, bool square) {
-    if constexpr (kFloating) {
-      if (square)
-        return two ? function(&gpu::spread_norms<T, true, true>) : function(&gpu::spread_norms<T, false, true>);
-      return two ? function(&gpu::spread_norms<T, true, false>) : function(&gpu::spread_norms<T, false, false>);
-    }
+  template <bool kSquare>
+  static Function norm_spreads_of(Way way) {
+    constexpr int kAcross = kLanes / 2;
+    if (way == Way::columns) return function(&gpu::spread_square_norms<T, kAcross, kSquare>, 1, kAcross);
+    return function(&gpu::spread_norms<T, kSquare>);
+  }
+  static Function norm_spreads(Way way, bool square) {
+    if constexpr (kFloating) return square ? norm_spreads_of<true>(way) : norm_spreads_of<false>(way);
     return {};
   }
   static Function plane_spreads(Share share) {
@@ -238,12 +318,30 @@ struct Instances {
     return {};
   }
 
-  static Function turned(Fold fold, bool indices) {
+  static Function adaptive_averages(Way way) {
     if constexpr (kTuned) {
-      if (fold == Fold::max)
-        return indices ? function(&gpu::fold_turned<T, Fold::max, true>)
-                       : function(&gpu::fold_turned<T, Fold::max, false>);
-      if (fold == Fold::sum) return function(&gpu::fold_turned<T, Fold::sum, false>);
+      return way == Way::channels ? function(&gpu::average_adaptive<T, kLanes>, 1, 1, kLanes)
+                                  : function(&gpu::average_adaptive<T, 1>);
+    }
+    return {};
+  }
+  static Function adaptive_spreads(Way way) {
+    if constexpr (kTuned) {
+      return way == Way::channels ? function(&gpu::spread_adaptive<T, kLanes>, 1, 1, kLanes)
+                                  : function(&gpu::spread_adaptive<T, 1>);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function turned_of(bool vector) {
+    return vector ? function(&gpu::fold_turned<T, 4, kFold, kIndices>, 1, 1, 4)
+                  : function(&gpu::fold_turned<T, 1, kFold, kIndices>);
+  }
+  static Function turned(bool vector, Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? turned_of<Fold::max, true>(vector) : turned_of<Fold::max, false>(vector);
+      if (fold == Fold::sum) return turned_of<Fold::sum, false>(vector);
     }
     return {};
   }
@@ -278,6 +376,11 @@ struct Instances {
       if (fold == Fold::sum)
         return vector ? lines_of<Fold::sum, false, kSector>(run) : lines_of<Fold::sum, false, 1>(run);
     }
+    return {};
+  }
+
+  static Function slides_along() {
+    if constexpr (kTuned) return function(&gpu::slide_along<T>);
     return {};
   }
 
@@ -410,26 +513,42 @@ struct Instances {
     return {};
   }
 
-  static Function columns_in_order(bool vector) {
-    if constexpr (kFloating) return vector ? function(&add_by_columns<T, true>) : function(&add_by_columns<T, false>);
+  static Function winners(bool plain) {
+    if constexpr (kFloating)
+      return plain ? function(&gpu::add_for_winners<T, std::int64_t>) : function(&gpu::add_for_winners<T, void>);
+    return {};
+  }
+  static Function turns(bool plain, bool vector) {
+    if constexpr (kFloating) {
+      if (plain && vector) return function(&gpu::add_in_turn<T, std::int64_t, true>);
+      return plain ? function(&gpu::add_in_turn<T, std::int64_t, false>) : function(&gpu::add_in_turn<T, void, false>);
+    }
     return {};
   }
 
   static constexpr Kernels table{
       .lanes = kLanes,
       .fold_windows = windows,
+      .fold_streams = streams,
       .fold_down = down,
+      .fold_packed_pairs = packed_pairs,
+      .spread_packed_pairs = packed_pair_spreads,
+      .slide_down = slides,
       .fold_rows = rows,
       .fold_tiles = tiles,
       .fold_staged = staged,
+      .average_adaptive = adaptive_averages,
+      .spread_adaptive = adaptive_spreads,
       .fold_turned = turned,
       .fold_bands = bands,
       .fold_lines = lines,
+      .slide_along = slides_along,
       .gather_windows = gather,
       .gather_cells = cells,
       .gather_down = down_gathers,
       .spread_down = down_spreads,
       .spread_runs = run_spreads,
+      .spread_windows = window_spreads,
       .spread_planes = plane_spreads,
       .gather_rows = aligned_gathers,
       .spread_norms = norm_spreads,
@@ -441,7 +560,8 @@ struct Instances {
       .take_at_indices = take,
       .take_from_planes = take_dense,
       .add_in_order = ordered,
-      .add_by_columns = columns_in_order,
+      .add_for_winners = winners,
+      .add_in_turn = turns,
   };
 };
 

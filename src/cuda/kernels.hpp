@@ -2,17 +2,23 @@
 // knows when to use which.
 #pragma once
 
+#include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
 #include "cuda/long_windows.cuh"
 #include "cuda/norms.cuh"
-#include "cuda/ordered.cuh"
+#include "cuda/packed_pairs.cuh"
 #include "cuda/pairs.cuh"
 #include "cuda/rows.cuh"
+#include "cuda/slide_along.cuh"
+#include "cuda/slide_down.cuh"
 #include "cuda/spread_down.cuh"
+#include "cuda/spread_windows.cuh"
+#include "cuda/streams.cuh"
 #include "cuda/turned.cuh"
+#include "cuda/winners.cuh"
 
 namespace cenote::gpu {
 
@@ -31,20 +37,32 @@ struct Kernels {
   int lanes;  // channels in 16 bytes
   /// Any windows. `wide`: 64-bit positions, single channels only.
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
+  /// The same for windows of many taps, with many loads under way.
+  Function (*fold_streams)(bool vector, Fold fold, bool indices);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
+  /// Windows of 2x2 side by side, dense planar tensors, and their backward.
+  Function (*fold_packed_pairs)(Fold fold, bool indices);
+  Function (*spread_packed_pairs)(Share share, DType index);
+  /// Sums of 3x3 windows one apart.
+  Function (*slide_down)(Way way, bool planar);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
-  /// From channels last to planar, any windows.
-  Function (*fold_turned)(Fold fold, bool indices);
+  /// Averages of adaptive windows of different sizes, and their backward.
+  Function (*average_adaptive)(Way way);
+  Function (*spread_adaptive)(Way way);
+  /// From channels last to planar, any windows; `vector`: several channels to a thread.
+  Function (*fold_turned)(bool vector, Fold fold, bool indices);
   /// Windows of several rows, planar tensors with rows of so many columns.
   Function (*fold_bands)(Fold fold, bool indices, int columns);
   /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.
   Function (*fold_lines)(bool vector, Fold fold, bool indices, int run);
+  /// Sums of long windows one apart along rows.
+  Function (*slide_along)();
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
@@ -54,12 +72,14 @@ struct Kernels {
   Function (*spread_down)(Way way, Share share);
   /// Windows that do not overlap, planar tensors with rows of so many columns.
   Function (*spread_runs)(Share share, int columns);
+  /// Windows side by side that cover the plane, `height` x `width` taps.
+  Function (*spread_windows)(Way way, Share share, DType index, int height, int width);
   /// Windows that are whole planes of dense planar tensors.
   Function (*spread_planes)(Share share);
   /// The same for planar tensors with aligned rows.
   Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
-  /// The backward of lp_pool for windows side by side; `two` taps across, norm 2.
-  Function (*spread_norms)(bool two, bool square);
+  /// The backward of lp_pool for windows side by side; by columns: 2x2 windows; `square`: norm 2.
+  Function (*spread_norms)(Way way, bool square);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.
@@ -71,8 +91,10 @@ struct Kernels {
   /// The same for dense tensors and flat indices.
   Function (*take_from_planes)();
   Function (*add_in_order)(bool wide);
-  /// The same for sliding windows without dilation and depth; `vector`: outputs in aligned rows.
-  Function (*add_by_columns)(bool vector);
+  /// The same for sliding windows without dilation and depth. `plain`: flat indices of 64 bits.
+  Function (*add_for_winners)(bool plain);
+  /// The same for small planes; `vector`: outputs aligned by fours.
+  Function (*add_in_turn)(bool plain, bool vector);
 };
 
 const Kernels& kernels_f32();

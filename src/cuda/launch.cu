@@ -14,6 +14,7 @@ constexpr std::int64_t kLimit = INT32_MAX - 65536;  // room for a window's reach
 bool spans_fit(const Layout& layout, const Problem& p, bool large) {
   const std::int64_t strides[3] = {layout.d, layout.h, layout.w};
   std::int64_t span = 0;
+  if (std::llabs(layout.c) > kLimit) return false;
   for (int a = 0; a < 3; ++a) {
     const Axis& axis = p.axis[a];
     const std::int64_t size = large ? axis.input + axis.pad_begin + axis.pad_end : axis.output;
@@ -212,7 +213,8 @@ void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements
   launch.batch_per_launch = smaller(p.batch, larger(kLimit / larger(launch.threads_per_entry, 1), 1));
 }
 
-cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, cudaStream_t stream) noexcept {
+cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, bool early,
+                       cudaStream_t stream) noexcept {
   const auto element = static_cast<std::int64_t>(size_of(p.dtype)),
              index = static_cast<std::int64_t>(size_of(p.index_dtype));
   for (std::int64_t n = 0; n<p.batch; n += launch.tiles> 0 ? p.batch : launch.batch_per_launch) {
@@ -247,9 +249,17 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
                           : launch.blocks_not_threads ? count
                                                       : ceil_div(count * launch.threads_per_result, launch.block);
     if (launch.most_blocks > 0) blocks = smaller(blocks, launch.most_blocks);
-    const cudaError_t error =
-        cudaLaunchKernel(launch.entry, dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(launch.block)),
-                         arguments, launch.shared_bytes, stream);
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(launch.block));
+    config.dynamicSmemBytes = launch.shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+    const cudaError_t error = cudaLaunchKernelExC(&config, launch.entry, arguments);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

@@ -45,6 +45,8 @@ void cut_planes(Launch& launch, const Problem& p, std::int64_t range, int block,
 /// Warps that own a rectangle of a slice each, of at most that many elements.
 void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements, std::size_t bytes_per_element);
 
-cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, cudaStream_t stream) noexcept;
+/// `early`: blocks may take their places before the kernel ahead of them in the stream is done.
+cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, bool early,
+                       cudaStream_t stream) noexcept;
 
 }  // namespace cenote::gpu

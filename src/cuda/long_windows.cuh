@@ -88,11 +88,10 @@ __device__ inline RegionPlace<T> region_of(const Params<std::int32_t>& p, const 
   place.left = place.x * p.axis[2].stride - p.axis[2].pad_begin;
   place.row_begin = most(place.top, 0);
   place.row_end = place.exists ? least(place.top + r.reach_rows, p.axis[1].input) : place.row_begin;
-  const std::int64_t n = rest;
-  place.input = static_cast<const T*>(at.input) + n * p.input.n + c * p.input.c;
-  place.output =
-      static_cast<T*>(at.output) + n * p.output.n + c * p.output.c + place.y * p.output.h + place.x * p.output.w;
-  place.index = n * p.indices.n + c * p.indices.c + place.y * p.indices.h + place.x * p.indices.w;
+  const std::int32_t n = rest;
+  place.input = static_cast<const T*>(at.input) + p.input.plane(n, c);
+  place.output = static_cast<T*>(at.output) + p.output.plane(n, c) + place.y * p.output.h + place.x * p.output.w;
+  place.index = p.indices.plane(n, c) + place.y * p.indices.h + place.x * p.indices.w;
   return place;
 }
 
@@ -103,6 +102,7 @@ inline constexpr int kMostRegions = 64;
 template <class T, Fold kFold, bool kIndices, int kRun, int kChannels>
 __global__ void __launch_bounds__(kLineBlock)
     fold_lines(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Value = Folded<T, kFold>;
   constexpr Int kWarps = kLineBlock / 32;

@@ -24,6 +24,7 @@ template <class T, Fold kFold, bool kIndices, int kHeight, int kWidth, int kStri
           int kColumns>
 __global__ void __launch_bounds__(kBlock)
     fold_rows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kStrideY = kHeight == 1 ? 1 : kStride, kPaddingY = kHeight == 1 ? 0 : kPadding;
   constexpr int kInputRows = (kRows - 1) * kStrideY + kHeight;
@@ -39,7 +40,7 @@ __global__ void __launch_bounds__(kBlock)
   const Int height = p.axis[1].input, width = p.axis[2].input;
   const Int top = place.y * kStrideY - kPaddingY, left = place.x * kStride;
   const Taps<Int> depth = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
-  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c + left;
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + left;
   Folded<T, kFold> fold[kRows][kColumns];
   Int codes[kRows][kColumns];
 #pragma unroll
@@ -111,8 +112,8 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  const std::int64_t output = place.n * p.output.n + place.c * p.output.c + p.output.at(place.z, place.y, place.x);
-  const std::int64_t index = place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x);
+  const std::int64_t output = p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
+  const std::int64_t index = p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x);
 #pragma unroll
   for (int j = 0; j < kRows; ++j) {
     if (place.y + j >= p.axis[1].output) break;

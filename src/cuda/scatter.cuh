@@ -47,6 +47,7 @@ __device__ inline void split_plane(const Params<Int>& p, Int position, Int& z, I
 template <class T, class Int>
 __global__ void __launch_bounds__(kBlock)
     unpool_ranges(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   extern __shared__ unsigned long long shared_table[];
   auto* winner = reinterpret_cast<std::conditional_t<sizeof(Int) == 4, unsigned, unsigned long long>*>(shared_table);
   using Winner = std::remove_pointer_t<decltype(winner)>;
@@ -54,13 +55,13 @@ __global__ void __launch_bounds__(kBlock)
   for (Int block = static_cast<Int>(blockIdx.x); block < p.grid.threads; block += static_cast<Int>(gridDim.x)) {
     Int rest = block;
     const Int begin = take(rest, p.grid.width) * p.range;
-    const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
+    const Int c = take(rest, p.grid.channel_groups), n = rest;
     const Int plane = p.axis[0].input * p.axis[1].input * p.axis[2].input;
     const Int size = least<Int>(p.range, plane - begin);
     const Int elements = p.axis[0].output * p.axis[1].output * p.axis[2].output;
     for (Int i = threadIdx.x; i < size; i += kBlock) winner[i] = 0;
     __syncthreads();
-    const std::int64_t indices = n * p.indices.n + c * p.indices.c;
+    const std::int64_t indices = p.indices.plane(n, c);
     for (Int o = threadIdx.x; o < elements; o += kBlock) {
       Place<Int> place = small_place(p, o);
       place.n = n;
@@ -75,8 +76,8 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
     __syncthreads();
-    const T* input = static_cast<const T*>(at.input) + n * p.input.n + c * p.input.c;
-    T* output = static_cast<T*>(at.output) + n * p.output.n + c * p.output.c;
+    const T* input = static_cast<const T*>(at.input) + p.input.plane(n, c);
+    T* output = static_cast<T*>(at.output) + p.output.plane(n, c);
     for (Int i = threadIdx.x; i < size; i += kBlock) {
       Int z, y, x;
       split_plane<Int>(p, begin + i, z, y, x);
@@ -96,6 +97,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kBlock)
     unpool_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
@@ -104,8 +106,8 @@ __global__ void __launch_bounds__(kBlock)
   Reach<Int> reach[3];
 #pragma unroll
   for (int a = 0; a < 3; ++a) reach[a] = cover_of(p.axis[a], i[a]);
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
-  const T* input = static_cast<const T*>(at.input) + place.n * p.input.n + place.c * p.input.c;
+  const std::int64_t indices = p.indices.plane(place.n, place.c);
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
   const Int flat = (i[0] * p.axis[1].input + i[1]) * p.axis[2].input + i[2];
   Vector<T, kLanes> result;
 #pragma unroll
@@ -139,20 +141,20 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   }
-  store(static_cast<T*>(at.output) + place.n * p.output.n + place.c * p.output.c + p.output.at(i[0], i[1], i[2]),
-        result);
+  store(static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(i[0], i[1], i[2]), result);
 }
 
 /// Backward of max_unpool: each element of the small side takes the gradient at its index.
 template <class T, class Int>
 __global__ void __launch_bounds__(kBlock)
     take_at_indices(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   std::int64_t code[1];
   load_codes(at.saved_indices, p.index_dtype,
-             place.n * p.indices.n + place.c * p.indices.c + p.indices.at(place.z, place.y, place.x), code);
+             p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x), code);
   const Int position = position_of<T>(p, at, place, code[0]);
   if (position < 0) {
     report(at.fault, kFaultIndex);
@@ -160,9 +162,8 @@ __global__ void __launch_bounds__(kBlock)
   }
   Int z, y, x;
   split_plane(p, position, z, y, x);
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  static_cast<T*>(
-      at.grad_input)[place.n * p.grad_input.n + place.c * p.grad_input.c + p.grad_input.at(place.z, place.y, place.x)] =
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c);
+  static_cast<T*>(at.grad_input)[p.grad_input.plane(place.n, place.c) + p.grad_input.at(place.z, place.y, place.x)] =
       grad[p.grad_output.at(z, y, x)];
 }
 
@@ -170,6 +171,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T>
 __global__ void __launch_bounds__(kBlock)
     take_from_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   const Int i = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
   if (i >= p.grid.threads) return;
@@ -193,6 +195,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, class Int>
 __global__ void __launch_bounds__(32)
     add_in_order(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   extern __shared__ unsigned long long shared_sums[];
   using Sum = Accumulator<T>;
   auto* sums = reinterpret_cast<Sum*>(shared_sums);
@@ -203,7 +206,7 @@ __global__ void __launch_bounds__(32)
     __syncwarp();
     Int rest = block;
     const Int part = take(rest, p.grid.width);
-    const std::int64_t c = take(rest, p.grid.channel_groups), n = rest;
+    const Int c = take(rest, p.grid.channel_groups), n = rest;
     const Int height = p.axis[1].input, width = p.axis[2].input, plane = p.axis[0].input * height * width;
     const bool known = p.rectangle_width > 0;
     // The part: elements [begin, begin + size), or the rectangle at (y0, x0).
@@ -231,8 +234,8 @@ __global__ void __launch_bounds__(32)
     }
     for (Int i = lane; i < size; i += 32) sums[i] = Sum{0};
     __syncwarp();
-    const std::int64_t indices = n * p.indices.n + c * p.indices.c;
-    const T* grad = static_cast<const T*>(at.grad_output) + n * p.grad_output.n + c * p.grad_output.c;
+    const std::int64_t indices = p.indices.plane(n, c);
+    const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(n, c);
     for (Int oz = first_z; oz <= last_z; ++oz) {
       for (Int oy = first_y; oy <= last_y; ++oy) {
         for (Int base = first_x; base <= last_x; base += 32) {
@@ -287,7 +290,7 @@ __global__ void __launch_bounds__(32)
         }
       }
     }
-    T* result = static_cast<T*>(at.grad_input) + n * p.grad_input.n + c * p.grad_input.c;
+    T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(n, c);
     if (known) {
       for (Int row = 0; row < rows; ++row) {
         for (Int x = lane; x < columns; x += 32) {

@@ -52,6 +52,7 @@ __device__ inline bool names_element(const Params<std::int32_t>& p, std::int64_t
 template <class T, int kLanes, Share kShare>
 __global__ void __launch_bounds__(kBlock)
     spread_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -64,9 +65,9 @@ __global__ void __launch_bounds__(kBlock)
   const Reach<Int> deep = flat ? Reach<Int>{0, 0} : cover_of(p.axis[0], place.z);
   const Reach<Int> across = cover_of(p.axis[2], place.x);
   const bool single = deep.first == deep.last && across.first == across.last;
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c;
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c;
-  T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c);
+  const std::int64_t indices = p.indices.plane(place.n, place.c);
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
               p.grad_input.at(place.z, place.y, place.x);
   bool right = true;
 
@@ -172,8 +173,9 @@ __global__ void __launch_bounds__(kBlock)
 /// Windows that do not overlap, planar tensors: a thread makes kRun elements of every row of a strip. The width is a multiple of kRun,
 /// rows begin aligned, windows slide without dilation.
 template <class T, int kRun, Share kShare>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, kShare == Share::sum && sizeof(T) == 4 ? 8 : 0)
     spread_runs(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -195,14 +197,13 @@ __global__ void __launch_bounds__(kBlock)
     ox[i] = ox[i - 1] + (next ? 1 : 0);
     tx[i] = next ? 0 : tx[i - 1] + 1;
   }
-  const T* grad = static_cast<const T*>(at.grad_output) + place.n * p.grad_output.n + place.c * p.grad_output.c +
-                  oz * p.grad_output.d;
-  const std::int64_t indices = place.n * p.indices.n + place.c * p.indices.c + oz * p.indices.d;
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c) + oz * p.grad_output.d;
+  const std::int64_t indices = p.indices.plane(place.n, place.c) + oz * p.indices.d;
   const bool taps = p.index_kind == IndexKind::window;
   const Int unit = taps ? w.kernel : w.input;  // from row to row, in codes
   const bool first_slice = tz == 0 || place.z == 0;
   bool right = true;
-  T* result = static_cast<T*>(at.grad_input) + place.n * p.grad_input.n + place.c * p.grad_input.c +
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
               p.grad_input.at(place.z, place.y, place.x);
   const Int end = least(place.y + p.strip, h.input);
   Int oy = h.by_stride.quotient(place.y + h.pad_begin), ty = place.y + h.pad_begin - oy * h.stride;
@@ -266,52 +267,61 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, Share kShare>
 __global__ void __launch_bounds__(kBlock)
     spread_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   constexpr int kRun = 16 / static_cast<int>(sizeof(T));
   const Int size = p.axis[2].input;
   bool right = true;
+  Int begin[kPieces], place[kPieces];
+  T sent[kPieces][2];
+  Int code[kPieces][2];
+  // What all pieces need is under way before the first is made.
 #pragma unroll
   for (int piece = 0; piece < kPieces; ++piece) {
-    const Int begin =
-        ((static_cast<Int>(blockIdx.x) * kPieces + piece) * kBlock + static_cast<Int>(threadIdx.x)) * kRun;
-    if (begin >= p.grid.threads) break;
-    Int plane = begin;
-    const Int place = take(plane, p.axis[2].by_input);
+    begin[piece] = ((static_cast<Int>(blockIdx.x) * kPieces + piece) * kBlock + static_cast<Int>(threadIdx.x)) * kRun;
+    Int plane = least(begin[piece], p.grid.threads - 1);
+    place[piece] = take(plane, p.axis[2].by_input);
     // A piece lies in one plane or in two; the tensor's last one may be short.
-    const bool two = place + kRun > size && begin + kRun <= p.grid.threads;
-    Sum value[2];
-    Int code[2] = {-1, -1};
+    const bool two = place[piece] + kRun > size && begin[piece] + kRun <= p.grid.threads;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const Int from = plane + (two ? i : 0);
-      value[i] = Sum{0} + widen(load_constant<1>(static_cast<const T*>(at.grad_output) + from).lane[0]);
+      sent[piece][i] = load_constant<1>(static_cast<const T*>(at.grad_output) + from).lane[0];
+      code[piece][i] = -1;
       if constexpr (kShare == Share::index) {
         std::int64_t read[1];
         load_codes(at.saved_indices, p.index_dtype, from, read);
         right = right && read[0] >= -1 && read[0] < size;
-        code[i] = static_cast<Int>(read[0]);
-      } else {
-        value[i] = average_of<T>(p, value[i], size);
+        code[piece][i] = static_cast<Int>(read[0]);
       }
+    }
+  }
+#pragma unroll
+  for (int piece = 0; piece < kPieces; ++piece) {
+    Sum value[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      value[i] = Sum{0} + widen(sent[piece][i]);
+      if constexpr (kShare == Share::sum) value[i] = average_of<T>(p, value[i], size);
     }
     Vector<T, kRun> run;
 #pragma unroll
     for (int i = 0; i < kRun; ++i) {
-      const bool second = place + i >= size;
+      const bool second = place[piece] + i >= size;
       Sum mine = second ? value[1] : value[0];
       if constexpr (kShare == Share::index) {
-        if ((second ? code[1] + size : code[0]) != place + i) mine = Sum{0};
+        if ((second ? code[piece][1] + size : code[piece][0]) != place[piece] + i) mine = Sum{0};
       }
       run.lane[i] = narrow<T>(mine);
     }
-    T* result = static_cast<T*>(at.grad_input) + begin;
-    if (begin + kRun <= p.grid.threads) {
+    T* result = static_cast<T*>(at.grad_input) + begin[piece];
+    if (begin[piece] + kRun <= p.grid.threads) {
       store(result, run);
     } else {
 #pragma unroll
       for (int i = 0; i < kRun; ++i) {
-        if (begin + i < p.grid.threads) result[i] = run.lane[i];
+        if (begin[piece] + i < p.grid.threads) result[i] = run.lane[i];
       }
     }
   }

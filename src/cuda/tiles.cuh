@@ -127,6 +127,7 @@ extern __shared__ __align__(16) char tile_memory[];
 template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kRows>
 __global__ void __launch_bounds__(kBlock)
     fold_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kInputRows = (kRows - 1) * kStride + kKernel;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
@@ -235,6 +236,7 @@ __global__ void __launch_bounds__(kBlock)
 template <class T, Fold kFold, bool kIndices, int kGroup>
 __global__ void __launch_bounds__(kBlock)
     fold_staged_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
   using Int = std::int32_t;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
   const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);

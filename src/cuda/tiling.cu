@@ -4,7 +4,7 @@ namespace cenote::gpu {
 namespace {
 
 /// Ranges of source positions for ranges of results along one axis.
-struct Along {
+struct Sources {
   const Axis* axis;
   bool transposed;  // results are the inputs, the source the outputs
 
@@ -49,7 +49,7 @@ struct Cut {
 
 /// `bytes(cut)`: what a tile would keep in shared memory; `results(cut)`: what it would make.
 template <class Bytes>
-bool choose_cut(const Along& depth, const Along& height, std::int64_t width, std::int64_t planes,
+bool choose_cut(const Sources& depth, const Sources& height, std::int64_t width, std::int64_t planes,
                 std::int64_t row_multiple, std::int64_t most_results, Bytes bytes, Cut& cut) {
   const std::int64_t plane = depth.results() * height.results() * width;
   auto fits = [&](const Cut& c, std::int64_t limit) {
@@ -94,8 +94,8 @@ bool choose_cut(const Along& depth, const Along& height, std::int64_t width, std
   return bytes(cut) <= kMostBytes;
 }
 
-void fill(Launch& launch, const Problem& p, const Cut& cut, const Along& depth, const Along& height, std::int64_t width,
-          const Function& function) {
+void fill(Launch& launch, const Problem& p, const Cut& cut, const Sources& depth, const Sources& height,
+          std::int64_t width, const Function& function) {
   Tiling<std::int32_t>& tiling = launch.narrow.tiling;
   const std::int64_t planes = p.batch * p.channels;
   const std::int64_t items_y = ceil_div(smaller(cut.rows, height.results()), function.rows);
@@ -142,7 +142,7 @@ Problem upright(const Problem& p) {
 }
 
 bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group) {
-  const Along depth{&p.axis[0], false}, height{&p.axis[1], false};
+  const Sources depth{&p.axis[0], false}, height{&p.axis[1], false};
   const auto element = static_cast<std::int64_t>(size_of(p.dtype));
   const std::int64_t row = p.axis[2].input * element;
   if (p.batch * p.channels > INT32_MAX / 2) return false;
@@ -164,7 +164,7 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
 }
 
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes) {
-  const Along depth{&p.axis[0], true}, height{&p.axis[1], true};
+  const Sources depth{&p.axis[0], true}, height{&p.axis[1], true};
   const std::int64_t width = p.axis[2].output;
   if (p.batch * p.channels > INT32_MAX / 2) return false;
   auto outputs = [&](const Cut& cut) { return cut.planes * depth.reach(cut.slices) * height.reach(cut.rows) * width; };
@@ -194,8 +194,8 @@ bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
   };
   // Lines below each other lie in different banks: an odd step, or with `count` channels a step that is count modulo the banks.
   auto step_of = [&](std::int64_t columns, std::int64_t count) {
+    if (!channels_fastest) return columns | 1;
     std::int64_t step = columns * count;
-    if (!channels_fastest) return step | 1;
     while (count < 32 && step % 32 != count) ++step;
     return step;
   };
@@ -297,40 +297,97 @@ bool cut_bands(Launch& launch, const Problem& p, const Function& function) {
   return true;
 }
 
+bool cut_turns(Launch& launch, const Problem& p, bool channels_fastest) {
+  const std::int64_t planes = p.batch * p.channels, elements = p.axis[1].input * p.axis[2].input;
+  const std::int64_t groups = ceil_div(channels_fastest ? p.channels : planes, 32);
+  const std::int64_t bytes = elements * 32 * (p.dtype == DType::f64 ? 8 : 4);
+  launch.tiles = groups * (channels_fastest ? p.batch : 1);
+  // At least two blocks on each multiprocessor of a large GPU, and room for two.
+  if (bytes > kMostPartBytes || elements * 32 >= kNowhere || launch.tiles < 132 * 2 || planes > INT32_MAX / 2)
+    return false;
+  Parts& parts = launch.narrow.parts;
+  parts.groups = Divisor<std::int32_t>(groups);
+  parts.channels = Divisor<std::int32_t>(p.channels);
+  parts.by_kernel_w = Divisor<std::int32_t>(p.axis[2].kernel);
+  parts.total = static_cast<std::int32_t>(planes);
+  parts.channels_fastest = channels_fastest;
+  launch.block = kTurnBlock;
+  launch.shared_bytes = static_cast<std::size_t>(bytes);
+  return true;
+}
+
 bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest) {
   const Axis &h = p.axis[1], &w = p.axis[2];
-  // Threads that keep every multiprocessor of a large GPU busy, and the columns of a block that fit into its shared memory.
-  constexpr double kWantedThreads = 132 * 192;
-  const std::int64_t column_bytes = (p.dtype == DType::f64 ? 16 : 8) * kPartBlock;
-  const std::int64_t planes = p.batch * p.channels;
-  std::int64_t best_rows = 0, best_columns = 0;
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype));
+  struct Shape {
+    std::int64_t rows, columns, elements, out_rows, out_columns, outputs;
+  };
+  auto shape_of = [&](std::int64_t rows, std::int64_t columns) {
+    const std::int64_t out_rows = smaller((rows + h.kernel - 2) / h.stride + 1, h.output);
+    const std::int64_t out_columns = smaller((columns + w.kernel - 2) / w.stride + 1, w.output);
+    // Odd steps from plane to plane: neighbouring channels lie in different banks.
+    return Shape{rows, columns, (rows * columns) | 1, out_rows, out_columns, (out_rows * out_columns + 1) | 1};
+  };
+  auto bytes_of = [&](const Shape& s, std::int64_t planes) {
+    return planes * (s.elements * 10 + s.outputs * (element + 2)) + 128;
+  };
+  Shape s{};
   double best = 0;
-  for (std::int64_t rows : {16, 32, 64, 128, 256}) {
-    for (std::int64_t columns : {16, 32, 48, 64}) {
-      const std::int64_t r = smaller(rows, h.input), c = smaller(columns, w.input);
-      if (c * column_bytes > (40 << 10)) continue;
-      const std::int64_t parts = ceil_div(h.input, r) * ceil_div(w.input, c);
-      const double walked = static_cast<double>(parts) * static_cast<double>(((r + h.kernel - 2) / h.stride + 1) *
-                                                                             ((c + w.kernel - 2) / w.stride + 1));
-      const double threads = static_cast<double>(parts) * static_cast<double>(planes);
-      const double cost = walked * (threads < kWantedThreads ? kWantedThreads / threads : 1.0);
-      if (best == 0 || cost < best * 0.98) best = cost, best_rows = r, best_columns = c;
+  for (std::int64_t rows : {16, 24, 32, 48, 64, 96, 128}) {
+    for (std::int64_t columns : {16, 24, 32, 48, 64, 96, 128}) {
+      const Shape tried = shape_of(smaller(rows, h.input), smaller(columns, w.input));
+      if (bytes_of(tried, 1) > kMostPartBytes) continue;
+      const double parts = static_cast<double>(ceil_div(h.input, tried.rows) * ceil_div(w.input, tried.columns));
+      // Instructions, about.
+      const double cost = parts * static_cast<double>(tried.outputs * 60 + tried.elements * 20);
+      if (best == 0 || cost < best * 0.98) best = cost, s = tried;
     }
   }
-  const std::int64_t across = ceil_div(w.input, best_columns), down = ceil_div(h.input, best_rows);
-  if (planes * across * down > INT32_MAX / 2) return false;
+  if (best == 0) return false;
+  const std::int64_t across = ceil_div(w.input, s.columns), down = ceil_div(h.input, s.rows);
+  // Several planes where they are small, as long as every multiprocessor of a large GPU gets a few blocks.
+  const std::int64_t all = channels_fastest ? p.channels : p.batch * p.channels;
+  const std::int64_t enough = larger(p.batch * p.channels * across * down / (132 * 4), channels_fastest ? 4 : 1);
+  std::int64_t planes = 1;
+  while (planes < smaller(smaller(all, enough), kMostPartPlanes) && bytes_of(s, planes + 1) <= kWantedPartBytes &&
+         (planes + 1) * s.elements < kNoElement) {
+    ++planes;
+  }
+  // Whole sectors of channels.
+  for (std::int64_t sector = 32 / element; channels_fastest && sector > 1; sector /= 2) {
+    if (planes > sector) {
+      planes = planes / sector * sector;
+      break;
+    }
+  }
+  const std::int64_t groups = ceil_div(all, planes), blocks = groups * across * down * (channels_fastest ? p.batch : 1);
+  if (blocks > INT32_MAX / 2 || p.batch * p.channels > INT32_MAX / 2) return false;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
   Parts& parts = launch.narrow.parts;
-  parts.rows = static_cast<std::int32_t>(best_rows);
-  parts.columns = static_cast<std::int32_t>(best_columns);
+  parts.rows = narrow(s.rows);
+  parts.columns = narrow(s.columns);
+  parts.planes = Divisor<std::int32_t>(planes);
+  parts.elements = Divisor<std::int32_t>(s.elements);
+  parts.outputs = Divisor<std::int32_t>(s.outputs);
+  parts.by_columns = Divisor<std::int32_t>(s.columns);
+  parts.out_columns = Divisor<std::int32_t>(s.out_columns);
   parts.across = Divisor<std::int32_t>(across);
   parts.down = Divisor<std::int32_t>(down);
   parts.channels = Divisor<std::int32_t>(p.channels);
+  parts.groups = Divisor<std::int32_t>(groups);
   parts.by_kernel_w = Divisor<std::int32_t>(w.kernel);
-  parts.total = static_cast<std::int32_t>(planes * across * down);
+  parts.out_rows = narrow(s.out_rows);
+  parts.out_rows_at_once = narrow(larger(kWinnerBlock / (planes * s.out_columns), 1));
+  parts.rows_at_once = narrow(larger(kWinnerBlock / (planes * s.columns), 1));
+  parts.total = narrow(p.batch * p.channels);
   parts.channels_fastest = channels_fastest;
-  launch.block = kPartBlock;
-  launch.shared_bytes = static_cast<std::size_t>(best_columns * column_bytes);
-  launch.tiles = ceil_div(parts.total, kPartBlock);
+  parts.lasts_at = narrow(planes * s.elements * 4);
+  parts.sent_at = narrow(ceil_div(planes * s.elements * 8, 8) * 8);
+  parts.chosen_at = narrow(parts.sent_at + ceil_div(planes * s.outputs * element, 2) * 2);
+  parts.list_at = narrow(parts.chosen_at + (planes * s.outputs + 1) * 2);
+  launch.block = kWinnerBlock;
+  launch.shared_bytes = static_cast<std::size_t>(parts.list_at + planes * s.elements * 2);
+  launch.tiles = blocks;
   return true;
 }
 

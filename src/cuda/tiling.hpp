@@ -27,7 +27,14 @@ inline constexpr int kMostRegionBytes = 72 << 10;
 /// 1. False: no region fits.
 bool cut_regions(Launch& launch, const Problem& p, int run, int together);
 
-/// Cuts planes into parts for add_by_columns. False: too many.
+/// What the parts of a block may take, and what they take where there is a choice: three blocks on a multiprocessor.
+inline constexpr int kMostPartBytes = 78 << 10;
+inline constexpr int kWantedPartBytes = 56 << 10;
+
+/// Groups planes for add_in_turn. False: they are too few, or too large.
+bool cut_turns(Launch& launch, const Problem& p, bool channels_fastest);
+
+/// Cuts planes into parts for add_for_winners. False: no part fits.
 bool cut_parts(Launch& launch, const Problem& p, bool channels_fastest);
 
 }  // namespace cenote::gpu

@@ -229,6 +229,40 @@ const char* const kEveryKernel[] = {
     "sum1d f32 ncw n40c3 w900 k65 s1 p32",
     "max2d f32 nchw n2c5 h31w33 k3 s1 p1 d2",
     "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2",
+    "max2d f32 nchw n16c129 h14w14 k2 ties",
+    "max2d f16 nchw n16c129 h14w14 k2 nan",
+    "max2d f32 nchw n16c129 h14w14 k2 idx:window",
+    "avg2d f32 nchw n16c129 h14w14 k2",
+    "avg2d bf16 nchw n16c129 h14w14 k2",
+    "max2d f32 nchw n67c128 h8w8 k5 s1 p2 ties",
+    "max2d f16 nchw n67c127 h8w7 k5 s1 p2",
+    "max2d f64 nchw n67c128 h8w8 k4 s1 nan",
+    "max2d f32 nhwc n133c40 h8w8 k5 s1 p2 zeros",
+    "max2d bf16 nhwc n266c8 h7w9 k4x5 s1 p2 ties",
+    "max2d f32 nchw n67c128 h8w8 k5 s1 p2 idx:window",
+    "max2d f32 nchw n3c40 h70w50 k9 s1 p4 ties",
+    "max2d f16 nhwc n3c20 h70w50 k9x17 s1x2 p4x8 ties",
+    "max2d f32 nchw n1c3 h80w90 k31 s1 p15 idx:window",
+    "avg1d f32 ncw n2c5 w4003 k64 s1",
+    "avg1d f16 ncw n2c5 w5000 k33 s1 p16 nopad",
+    "avg1d f32 ncw n1c3 w9000 k80 s1 p40",
+    "sum1d bf16 ncw n2c3 w4100 k16 s1",
+    "aavg2d f16 nchw n3c7 h19w23 out5x7",
+    "aavg2d bf16 nhwc n3c16 h19w23 out18x7",
+    "aavg2d f32 nhwc n3c12 h40w23 out17x3",
+    "aavg2d f32 nchw n2c5 h9w9 out9x4",
+    "aavg2d f32 nchw n2c5 h5w9 out7x4",
+    "avg2d f32 nchw n3c5 h37w35 k3 s1 p1",
+    "avg2d f16 nhwc n3c8 h37w35 k3 s1 p1 nopad",
+    "avg2d f16 nchw n3c5 h37w35 k3 s1 p0x1 extreme",
+    "avg1d f32 ncw n3c5 w4000 k4",
+    "max1d f16 ncw n3c5 w4000 k2 nan",
+    "avg2d f16 nhwc n3c16 h20w22 k2",
+    "lp2d f16 nchw n2c5 h30w32 k2 norm2",
+    "lp2d f32 nchw n2c5 h30w32 k2 norm3",
+    "avg3d f32 ndhwc n2c33 d8h14w40 k2",
+    "avg2d f32 nhwc n2c8 h60w60 k10",
+    "max2d f32 nhwc n2c8 h60w60 k10 nan",
 };
 
 TEST(Gpu, EveryKernel) {
@@ -246,6 +280,7 @@ TEST(Gpu, SameBitsTwentyTimes) {
 TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
   for (const char* line :
        {"max2d f32 nchw n2c3 h12w12 k3 s2 p1", "max2d f32 nhwc n2c4 h12w12 k2", "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
+        "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f32 nchw n16c129 h14w14 k2", "max1d f32 ncw n2c3 w64 k4",
         "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
         "unpool2d f32 nchw n2c3 h6w6 k2"}) {
     const Problem problem = parse_problem(line);
@@ -304,10 +339,11 @@ TEST(Gpu, UnpoolTakesTheLastOfManyAnywhere) {
 
 /// Indices that lie in their windows, but that no pool made: each output names some element of its window.
 TEST(Gpu, BackwardTakesAnyElementOfTheWindow) {
-  for (const char* line :
-       {"max2d f32 nchw n2c3 h20w20 k7 s1 p3", "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
-        "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4", "max2d f32 nhwc n2c8 h21w23 k3 s2 p1",
-        "max2d f16 nchw n2c3 h24w32 k3 s1 p1", "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4"}) {
+  for (const char* line : {"max2d f32 nchw n2c3 h20w20 k7 s1 p3", "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
+                           "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
+                           "max2d f16 nchw n16c129 h14w14 k2", "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
+                           "max2d f32 nhwc n2c8 h21w23 k3 s2 p1", "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
+                           "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     const Given<double> given = draw_given<double>(problem, pool);

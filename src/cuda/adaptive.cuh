@@ -1,0 +1,170 @@
+// Averages of adaptive windows of different sizes, which overlap by an element at most: a thread walks down a column of windows, so
+// that their bounds and divisors are worked out once for many elements. An element lies in one window or in two along either axis.
+#pragma once
+
+#include "cuda/forward.cuh"
+
+namespace cenote::gpu {
+
+/// Adaptive along height and width, no more outputs than inputs, no depth. Rows of taps are added across first, then down. kLanes:
+/// neighbouring channels.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kBlock, kLanes > 1 ? 5 : 0)
+    average_adaptive(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  constexpr int kChunk = 4, kRows = kLanes > 1 ? 1 : 3;  // loaded at once
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  Place<Int> place = p.grid.place(thread);
+  place.y *= p.strip;
+  const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
+  const Int left = adaptive_first(w, place.x), taps = adaptive_last(w, place.x) - left;
+  const Int last = least(place.y + p.strip, h.output) - 1;
+  Int row = adaptive_first(h, place.y);
+  const Int end = adaptive_last(h, last);
+  const T* from =
+      static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + row * p.input.h + left * p.input.w;
+  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(0, place.y, place.x);
+  Int oy = place.y, start = row, finish_at = adaptive_last(h, oy), next_start = adaptive_first<Int>(h, oy + 1);
+  Sum sum[kLanes] = {}, next[kLanes] = {};
+  Vector<T, kLanes> ahead[kRows][kChunk];
+  auto fetch = [&](const T* at_row, bool exists, Int first, Vector<T, kLanes>(&to)[kChunk]) {
+#pragma unroll
+    for (int t = 0; t < kChunk; ++t) {
+      to[t] = Vector<T, kLanes>{};
+      if (exists && first + t < taps) to[t] = load_constant<kLanes>(at_row + (first + t) * p.input.w);
+    }
+  };
+  auto add = [&](const Vector<T, kLanes>(&values)[kChunk], Sum(&line)[kLanes]) {
+#pragma unroll
+    for (int t = 0; t < kChunk; ++t) {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) line[i] += widen(values[t].lane[i]);
+    }
+  };
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) fetch(from + r * p.input.h, row + r < end, 0, ahead[r]);
+  for (; row < end; row += kRows) {
+    Sum line[kRows][kLanes] = {};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) add(ahead[r], line[r]);
+    for (Int first = kChunk; first < taps; first += kChunk) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        fetch(from + r * p.input.h, row + r < end, first, ahead[r]);
+        add(ahead[r], line[r]);
+      }
+    }
+    from += kRows * p.input.h;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) fetch(from + r * p.input.h, row + kRows + r < end, 0, ahead[r]);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (row + r >= end) break;
+      const bool shared = row + r >= next_start;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        sum[i] += line[r][i];
+        if (shared) next[i] += line[r][i];
+      }
+      if (row + r + 1 != finish_at) continue;
+      divide_all_by<T>(sum, (finish_at - start) * taps);
+      Vector<T, kLanes> result;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        result.lane[i] = narrow<T>(sum[i]);
+        sum[i] = next[i];
+        next[i] = Sum{0};
+      }
+      store(output, result);
+      output += p.output.h;
+      ++oy;
+      start = next_start;
+      finish_at = adaptive_last(h, oy);
+      next_start = adaptive_first<Int>(h, oy + 1);
+    }
+  }
+}
+
+/// The backward of the same.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kBlock)
+    spread_adaptive(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  Place<Int> place = p.grid.place(thread);
+  place.y *= p.strip;
+  const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
+  const Reach<Int> across = cover_of(w, place.x);
+  const bool two = across.last > across.first;
+  Int wide[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const Int ox = i == 0 ? across.first : across.last;
+    wide[i] = adaptive_last(w, ox) - adaptive_first(w, ox);
+  }
+  const T* grad =
+      static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c) + across.first * p.grad_output.w;
+  T* result =
+      static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) + p.grad_input.at(0, place.y, place.x);
+  // What the outputs of one row send to this column.
+  struct Sent {
+    Vector<T, kLanes> raw[2];
+    Sum share[2][kLanes];
+    Int start, end;
+  };
+  auto fetch = [&](Int oy, Sent& sent) {
+    sent.start = oy < h.output ? adaptive_first(h, oy) : h.input;
+    sent.end = oy < h.output ? adaptive_last(h, oy) : h.input;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      sent.raw[i] = Vector<T, kLanes>{};
+      if (oy < h.output && (i == 0 || two))
+        sent.raw[i] = load_constant<kLanes>(grad + oy * p.grad_output.h + i * p.grad_output.w);
+    }
+  };
+  auto divide_sent = [&](Sent& sent) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int l = 0; l < kLanes; ++l) sent.share[i][l] = widen(sent.raw[i].lane[l]);
+      if (i == 0 || two) divide_all_by<T>(sent.share[i], (sent.end - sent.start) * wide[i]);
+    }
+  };
+  Int oy = cover_of(h, place.y).first;
+  Sent now, next;
+  fetch(oy, now);
+  fetch(oy + 1, next);
+  divide_sent(now);
+  divide_sent(next);
+  const Int end = least(place.y + p.strip, h.input);
+  for (Int y = place.y; y < end; ++y) {
+    if (y == now.end) {
+      now = next;
+      ++oy;
+      fetch(oy + 1, next);
+      divide_sent(next);
+    }
+    Vector<T, kLanes> row;
+    const bool both = y >= next.start;
+#pragma unroll
+    for (int l = 0; l < kLanes; ++l) {
+      Sum sum = Sum{0} + now.share[0][l];
+      if (two) sum += now.share[1][l];
+      if (both) {
+        sum += next.share[0][l];
+        if (two) sum += next.share[1][l];
+      }
+      row.lane[l] = narrow<T>(sum);
+    }
+    store(result, row);
+    result += p.grad_input.h;
+  }
+}
+
+}  // namespace cenote::gpu

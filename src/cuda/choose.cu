@@ -1,0 +1,126 @@
+#include "cuda/choose.hpp"
+
+#include "cuda/simplify.hpp"
+
+namespace cenote::gpu {
+namespace {
+
+const Kernels& kernels_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return kernels_f64();
+    case DType::f16: return kernels_f16();
+    case DType::bf16: return kernels_bf16();
+    case DType::i8: return kernels_i8();
+    case DType::u8: return kernels_u8();
+    case DType::i16: return kernels_i16();
+    case DType::i32: return kernels_i32();
+    case DType::i64: return kernels_i64();
+    default: return kernels_f32();
+  }
+}
+
+}  // namespace
+
+Choice::Choice(const Problem& p) : p_(simplified(p)), kernels_(kernels_of(p.dtype)), wide_(!fits_in_31_bits(p_)) {}
+
+Fold Choice::fold() const {
+  switch (p_.reduction) {
+    case Reduction::max: return Fold::max;
+    case Reduction::min: return Fold::min;
+    case Reduction::power: return p_.norm_type == 2 && !wide_ ? Fold::square : Fold::power;
+    default: return Fold::sum;
+  }
+}
+
+bool Choice::channel_vectors(std::initializer_list<const Layout*> layouts, int lanes) const {
+  if (lanes == 0) lanes = kernels_.lanes;
+  if (wide_ || p_.channels % lanes != 0) return false;
+  for (const Layout* layout : layouts) {
+    if (!has_channel_vectors(*layout, lanes)) return false;
+  }
+  return true;
+}
+
+bool Choice::has_aligned_rows(const Layout& layout, std::int64_t elements) {
+  return layout.w == 1 && layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
+         layout.h % elements == 0;
+}
+
+bool Choice::is_small_square(const Problem& p) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  return h.rule == WindowRule::sliding && w.rule == WindowRule::sliding && h.kernel == w.kernel && h.kernel <= 3 &&
+         h.dilation == 1 && w.dilation == 1 && h.stride <= 2 && has_no_empty_window(h) && has_no_empty_window(w) &&
+         has_no_empty_window(p.axis[0]);
+}
+
+std::int64_t Choice::count_elements(const Problem& p, bool large) {
+  std::int64_t elements = p.batch * p.channels;
+  for (const Axis& axis : p.axis) elements *= large ? axis.input : axis.output;
+  return elements;
+}
+
+bool Choice::is_few(bool large) const { return count_elements(p_, large) < 132 * 512; }
+
+bool Choice::is_empty() const {
+  bool empty = p_.batch == 0 || p_.channels == 0;
+  for (const Axis& axis : p_.axis) empty = empty || axis.input == 0 || axis.output == 0;
+  return empty;
+}
+
+bool Choice::is_packed_pairs() const {
+  if (wide_ || is_empty() || !is_identity(p_.axis[0]) || count_elements(p_, true) > INT32_MAX - 65536) return false;
+  for (const Axis* axis : {&p_.axis[1], &p_.axis[2]}) {
+    if (axis->rule != WindowRule::sliding || axis->kernel != 2 || axis->stride != 2 || axis->dilation != 1 ||
+        axis->pad_begin != 0 || axis->output * 2 != axis->input) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Choice::is_adaptive_plane() const {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  return !wide_ && !is_empty() && d.input == 1 && d.output == 1 && d.kernel == 1 && h.rule == WindowRule::adaptive &&
+         w.rule == WindowRule::adaptive && h.output <= h.input && w.output <= w.input;
+}
+
+Launch Choice::walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,
+                    std::int64_t phase) {
+  const std::int64_t height = larger(large ? p.axis[1].input : p.axis[1].output, 1);
+  rows = larger(smaller(rows, height), 1);
+  // Few threads: one row each.
+  if (count_elements(p, large) < 132 * 512 * function.lanes * function.columns) rows = 1;
+  function.rows = static_cast<int>(rows);
+  Problem shifted = p;
+  shifted.axis[2].input += phase;
+  Launch launch = make_launch(p, function, false, large, channels_fastest, function.lanes);
+  const Launch wider = make_launch(shifted, function, false, large, channels_fastest, function.lanes);
+  launch.narrow.grid = wider.narrow.grid;
+  launch.threads_per_entry = wider.threads_per_entry;
+  launch.batch_per_launch = wider.batch_per_launch;
+  launch.narrow.strip = static_cast<std::int32_t>(rows);
+  return launch;
+}
+
+Status choose(const Problem& p, Launches& result) {
+  const Choice choice(p);
+  const Problem& solved = choice.problem();
+  result.problem = solved;
+  if (solved.op == Op::max_unpool) {
+    choose_unpool(choice, result);
+  } else if (solved.pass == Pass::forward) {
+    choose_forward(choice, result);
+  } else {
+    if (solved.op == Op::fractional_max_pool && solved.index_kind == IndexKind::window &&
+        solved.random_samples.n == 0 && solved.random_samples.c == 0 && solved.random_samples.w == 0) {
+      return Status::failure(ErrorCode::invalid_argument, "random_samples",
+                             "%s%dd backward: window indices need the forward's random_samples", name_of(solved.op),
+                             solved.dims);
+    }
+    choose_backward(choice, result);
+  }
+  if (choice.is_wide()) result.name += ", 64-bit positions";
+  return {};
+}
+
+}  // namespace cenote::gpu

@@ -1,0 +1,60 @@
+// Which kernels solve a problem.
+#pragma once
+
+#include "cuda/launch.hpp"
+
+#include <initializer_list>
+
+namespace cenote::gpu {
+
+/// What a plan launches, in order. Where channels can be taken several at a time, `vector` says how, for aligned pointers.
+struct Launches {
+  Launch vector, scalar, then;
+  Problem problem;              // the one that is run
+  bool aligned_unpool = false;  // `vector` takes an unpool's tensors as gradients
+  bool mirrored = false;        // a backward run as a forward: from grad_output to grad_input
+  std::string name;
+};
+
+/// The problem as it is solved, and the questions that every choice asks of it.
+class Choice {
+ public:
+  explicit Choice(const Problem& p);
+
+  const Problem& problem() const { return p_; }
+  bool is_wide() const { return wide_; }
+
+ protected:
+  Fold fold() const;
+  /// Whether channels can be taken so many at a time (0: 16 bytes of them).
+  bool channel_vectors(std::initializer_list<const Layout*> layouts, int lanes = 0) const;
+  /// Whether rows begin at multiples of so many elements.
+  static bool has_aligned_rows(const Layout& layout, std::int64_t elements);
+  /// Square windows of at most three taps across, none empty.
+  static bool is_small_square(const Problem& p);
+  static std::int64_t count_elements(const Problem& p, bool large);
+  /// Fewer results than a large GPU has threads: the shortest way to each of them, no barriers.
+  bool is_few(bool large) const;
+  /// Never run, but planned.
+  bool is_empty() const;
+  /// Windows of 2x2 side by side that cover their planes, so that rows of them follow each other through all planes.
+  bool is_packed_pairs() const;
+  /// Adaptive windows of different sizes along height and width, no more of them than elements.
+  bool is_adaptive_plane() const;
+  /// A launch whose threads walk down strips of `rows` rows. `phase`: columns before the plane where the first strip begins.
+  static Launch walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,
+                     std::int64_t phase = 0);
+
+  Problem p_;
+  const Kernels& kernels_;
+  bool wide_;  // positions need 64 bits
+};
+
+void choose_forward(const Choice& choice, Launches& result);
+void choose_backward(const Choice& choice, Launches& result);
+void choose_unpool(const Choice& choice, Launches& result);
+
+/// Fails where the arguments leave out what the problem needs.
+Status choose(const Problem& p, Launches& result);
+
+}  // namespace cenote::gpu

@@ -1,0 +1,334 @@
+// Which kernels a forward pool takes: the first of these ways that fits it.
+#include "cuda/choose.hpp"
+#include "cuda/tiling.hpp"
+
+namespace cenote::gpu {
+namespace {
+
+class Forward : public Choice {
+ public:
+  explicit Forward(const Choice& choice) : Choice(choice) {}
+
+  void choose(Launches& result) {
+    if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
+        forward_down(result) || forward_rows(result))
+      return;
+    if (forward_adaptive(result) || forward_streams(result) || forward_bands(result) || forward_tiles(result)) return;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
+    const bool indices = p_.with_indices;
+    const bool vector =
+        channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
+        (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
+    result.name = "one thread to a window";
+    result.scalar =
+        make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
+    if (vector) {
+      const Function function = kernels_.fold_windows(true, fold(), indices, false);
+      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
+    }
+  }
+
+ private:
+  /// Averages of adaptive windows of different sizes.
+  bool forward_adaptive(Launches& result) {
+    const Axis& w = p_.axis[2];
+    if (fold() != Fold::sum || p_.reduction != Reduction::average || p_.divisor_override != 0 || !is_adaptive_plane() ||
+        w.kernel > 8) {
+      return false;
+    }
+    const Function single = kernels_.average_adaptive(Way::single);
+    if (single.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, 8));
+    result.scalar = walk(p_, single, false, channels_fastest, rows);
+    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
+    if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
+      result.vector = walk(p_, kernels_.average_adaptive(Way::channels), false, true, rows);
+    return true;
+  }
+
+  /// Windows of many taps of neighbouring channels, straight from memory.
+  bool forward_streams(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || w.rule == WindowRule::fractional || d.kernel * h.kernel * w.kernel < 8 ||
+        !is_channels_fastest(p_.input, p_, w.input)) {
+      return false;
+    }
+    const Function single = kernels_.fold_streams(false, fold(), p_.with_indices);
+    if (single.entry == nullptr) return false;
+    result.name = "one thread to a window, many loads under way";
+    result.scalar = make_launch(p_, single, false, false, true, 1);
+    result.scalar.block = kStreamBlock;
+    if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices})
+                        : channel_vectors({&p_.input, &p_.output})) {
+      const Function vector = kernels_.fold_streams(true, fold(), p_.with_indices);
+      result.vector = make_launch(p_, vector, false, false, true, kernels_.lanes);
+      result.vector.block = kStreamBlock;
+    }
+    return true;
+  }
+
+  /// Long windows of one slice that overlap much: their cost must not grow with their length.
+  bool forward_lines(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1) return false;
+    for (const Axis* axis : {&h, &w}) {
+      if (axis->rule != WindowRule::sliding || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
+    }
+    // A direct fold costs the taps, this about 20 whatever the window, times what is computed between the outputs of a stride.
+    if (h.kernel * w.kernel < 20 * h.stride * w.stride) return false;
+    const std::int64_t longest = larger(h.kernel, w.kernel);
+    const int run = longest < 12 ? 4 : longest < 24 ? 8 : 16;
+    Function function = kernels_.fold_lines(true, fold(), p_.with_indices, run);
+    if (function.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input) && p_.channels >= function.lanes;
+    if (!channels_fastest) function = kernels_.fold_lines(false, fold(), p_.with_indices, run);
+    result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
+    result.name = "long windows: along the width, then the height, in shared memory";
+    return cut_regions(result.scalar, p_, run, function.lanes);
+  }
+
+  /// The same for sums along rows alone.
+  bool forward_along(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || fold() != Fold::sum || p_.input.w != 1 || p_.output.w != 1 || !is_identity(d) ||
+        !is_identity(h) || w.rule != WindowRule::sliding || w.dilation != 1 || w.stride != 1 || w.kernel < kAlongRun ||
+        w.kernel > kAlongSpan / 4 || w.output < kAlongSpan / 4) {
+      return false;
+    }
+    const Function function = kernels_.slide_along();
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p_, function, false, false, false, 1);
+    Along& along = result.scalar.narrow.along;
+    along.outputs = static_cast<std::int32_t>(along_outputs(w.kernel));
+    along.pieces = Divisor<std::int32_t>(ceil_div(w.output, along.outputs));
+    along.channels = Divisor<std::int32_t>(p_.channels);
+    result.scalar.tiles = along.pieces.value * h.output * d.output * p_.channels * p_.batch;
+    result.name = "long windows along rows, runs of " + std::to_string(kAlongRun) + " elements to a thread";
+    return result.scalar.tiles <= INT32_MAX;
+  }
+
+  /// From channels last to planar.
+  bool forward_turned(Launches& result) {
+    if (wide_ || is_empty() || p_.absolute || p_.channels < 8 || p_.output.w != 1 || p_.axis[2].output < 8 ||
+        p_.axis[2].rule == WindowRule::fractional || !is_channels_fastest(p_.input, p_, p_.axis[2].input) ||
+        is_channels_fastest(p_.output, p_, p_.axis[2].output)) {
+      return false;
+    }
+    const Function function = kernels_.fold_turned(false, fold(), p_.with_indices);
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p_, function, false, false, true, 1);
+    const std::int64_t groups = ceil_div(p_.channels, kTurned), columns = ceil_div(p_.axis[2].output, kTurned);
+    Turned& turned = result.scalar.narrow.turned;
+    turned.channel_groups = Divisor<std::int32_t>(groups);
+    turned.column_groups = Divisor<std::int32_t>(columns);
+    turned.channels = static_cast<std::int32_t>(p_.channels);
+    result.scalar.tiles = p_.batch * groups * columns * p_.axis[0].output * p_.axis[1].output;
+    const Function vector = kernels_.fold_turned(true, fold(), p_.with_indices);
+    if (channel_vectors({&p_.input}, vector.lanes)) {
+      result.vector = result.scalar;
+      result.vector.entry = vector.entry;
+    }
+    result.name = "channels last to planar, turned in shared memory";
+    return result.scalar.tiles <= INT32_MAX;
+  }
+
+  /// Sums of 3x3 windows one apart.
+  bool forward_slide(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || fold() != Fold::sum || !is_small_square(p_) || h.kernel != 3 || h.stride != 1 ||
+        w.stride != 1 || d.input != 1 || d.output != 1 || d.kernel != 1) {
+      return false;
+    }
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    if (channels_fastest && size_of(p_.dtype) < 4) return false;  // 70 us, by strips 67 (35 x 35 planes, f16)
+    const Function single = kernels_.slide_down(Way::single, p_.input.w == 1);
+    if (single.entry == nullptr) return false;
+    // Strips of one height each, so tall that the rows they share cost little.
+    auto rows_of = [&](std::int64_t wanted) { return ceil_div(h.output, ceil_div(h.output, wanted)); };
+    result.scalar = walk(p_, single, false, channels_fastest, rows_of(18));
+    result.name = "slides down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
+      result.vector = walk(p_, kernels_.slide_down(Way::channels, false), false, true, rows_of(8));
+    return true;
+  }
+
+  /// Small square windows, by threads that walk down.
+  bool forward_down(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
+    const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+    const bool deep = d.kernel > 1, indices = p_.with_indices;
+    if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
+    // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
+    const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
+                                                                                : is_channels_fastest(p_.input, p_, w.input) ? 6
+                                                                                                                             : 4)
+                              : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2
+                                                                             : 1;
+    auto function_for = [&](Way way, int padding) {
+      return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
+    };
+    const Function single = function_for(Way::single, 0);
+    if (single.entry == nullptr) return false;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    // Narrow rows that are not aligned leave little to a warp: tiles of whole rows then.
+    const bool narrow = !channels_fastest && w.output < 32 && !is_few(false);
+    Launches tiles;
+    if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
+    if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 8);
+    if (result.name.empty())
+      result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    if (channels_fastest) {
+      const Function vector = function_for(Way::channels, 0);
+      if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                  : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
+        result.vector = walk(p_, vector, false, true, rows);
+      }
+      return true;
+    }
+    if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
+      return true;
+    const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
+    if (columns.entry == nullptr) return true;
+    const std::int64_t own = columns.columns * w.stride;
+    // The last window may hang over the right edge by one column.
+    if (w.input % own == 0 && ceil_div(w.output, columns.columns) == w.input / own &&
+        has_aligned_rows(p_.input, smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)))) &&
+        (w.output - 1) * w.stride - w.pad_begin + w.kernel <= w.input + 1) {
+      result.vector = walk(p_, columns, false, false, rows);
+      if (w.output % columns.columns == 0 && has_aligned_rows(p_.output, columns.columns) &&
+          (!indices || has_aligned_rows(p_.indices, columns.columns))) {
+        result.vector.paired = columns.columns;
+      }
+      result.name += ", " + std::to_string(columns.columns) + " columns at once";
+      return true;
+    }
+    packed_pairs(result);
+    return true;
+  }
+
+  /// Windows of 2x2 whose rows are too narrow for more; `result` holds another way already, for pointers that are not aligned.
+  void packed_pairs(Launches& result) {
+    const Function function = kernels_.fold_packed_pairs(fold(), p_.with_indices);
+    if (function.entry == nullptr || !is_packed_pairs() || is_few(false) || !is_dense(p_.input, p_, true) ||
+        !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+      return;
+    }
+    result.vector = make_launch(p_, function, false, false, false, 1);
+    result.vector.batch_per_launch = p_.batch;
+    result.vector.threads_per_entry = count_elements(p_, false) / p_.batch;
+    result.vector.tiles = ceil_div(count_elements(p_, false), kBlock * function.columns);
+    result.name = "16 bytes of outputs to a thread; else " + result.name;
+  }
+
+  /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
+  bool forward_rows(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    const bool line = d.input == 1 && d.output == 1 && d.kernel == 1 && h.input == 1 && h.output == 1 &&
+                      h.kernel == 1 && w.rule == WindowRule::sliding && w.dilation == 1 && w.kernel <= 8 &&
+                      w.stride <= 8 && w.pad_begin == 0 && has_no_empty_window(w);
+    const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
+    if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
+    const Function function =
+        kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
+                           static_cast<int>(w.stride), static_cast<int>(w.pad_begin));
+    if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) {
+      return false;
+    }
+    const std::int64_t own = function.columns * w.stride;
+    auto aligned = [](const Layout& layout, std::int64_t elements) {
+      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
+             layout.h % elements == 0;
+    };
+    const std::int64_t vector = smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)));
+    if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own ||
+        !aligned(p_.input, vector)) {
+      return false;
+    }
+    // A last output column whose window hangs over the right edge by more than the kernel knows of.
+    if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + 1) return false;
+    result.vector = make_launch(p_, function, false, false, false, 1);
+    if (w.output % function.columns == 0 && aligned(p_.output, function.columns) &&
+        (!p_.with_indices || aligned(p_.indices, function.columns))) {
+      result.vector.paired = function.columns;
+    }
+    Launches other;
+    if (forward_tiles(other)) {
+      result.scalar = other.scalar;
+    } else {
+      const Function direct = kernels_.fold_windows(false, fold(), p_.with_indices, false);
+      result.scalar = make_launch(p_, direct, false, false, false, 1);
+    }
+    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
+                  " outputs to a thread";
+    return true;
+  }
+
+  /// Windows of several rows, planar tensors; a band of rows is read by whole rows, whatever the windows across.
+  bool forward_bands(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1 || h.kernel < 3 ||
+        p_.input.w != 1 || p_.reduction == Reduction::power || p_.channels * p_.batch * h.output > INT32_MAX / 2) {
+      return false;
+    }
+    for (const Axis* axis : {&h, &w}) {
+      if (axis->rule == WindowRule::fractional || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
+    }
+    if (h.rule == WindowRule::sliding && h.kernel >= 2 * h.stride) return false;
+    // Windows an odd number of columns apart lie in different banks: tiles serve them better.
+    if (w.rule == WindowRule::sliding && w.stride % 2 != 0) return false;
+    const Function single = kernels_.fold_bands(fold(), p_.with_indices, 1);
+    if (single.entry == nullptr) return false;
+    result.scalar = make_launch(p_, single, false, false, false, 1);
+    result.name = "bands of rows, then along them in shared memory";
+    if (!cut_bands(result.scalar, p_, single)) return false;
+    const Function several = kernels_.fold_bands(fold(), p_.with_indices, static_cast<int>(w.input % 64));
+    if (several.columns > 1 && has_aligned_rows(p_.input, several.columns)) {
+      result.vector = make_launch(p_, several, false, false, false, 1);
+      if (!cut_bands(result.vector, p_, several)) result.vector = Launch{};
+    }
+    return true;
+  }
+
+  /// Dense planar tensors, through shared memory.
+  bool forward_tiles(Launches& result) {
+    if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+        p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+      return false;
+    }
+    if (is_small_square(p_) && !p_.absolute) {
+      const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
+      const Function function = kernels_.fold_tiles(fold(), p_.with_indices, kernel, stride);
+      if (function.entry != nullptr) {
+        result.scalar = make_launch(p_, function, false, false, false, 1);
+        result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
+        if (tile_forward(result.scalar, p_, function, 1)) return true;
+      }
+    }
+    const Problem p = upright(p_);
+    // Short windows along one axis: neighbouring threads read neighbouring memory anyway.
+    if (p.axis[2].input == 1 && p_.axis[2].input > 1 && p.axis[1].kernel <= 8) return false;
+    // Threads share a window only where a tile has too few windows for all of them.
+    std::int64_t taps = 1, sources = 1, outputs = 1;
+    for (const Axis& axis : p.axis) {
+      taps *= axis.kernel;
+      sources *= axis.input;
+      outputs *= axis.output;
+    }
+    const std::int64_t windows = (24 << 10) / static_cast<std::int64_t>(size_of(p.dtype)) * outputs / sources;
+    const int group = taps < 24 || windows >= 96 ? 1 : windows >= 16 ? 8 : 32;
+    const Function function = kernels_.fold_staged(fold(), p_.with_indices, group);
+    if (function.entry == nullptr) return false;
+    result.scalar = make_launch(p, function, false, false, false, 1);
+    result.name =
+        "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
+    return tile_forward(result.scalar, p, function, group);
+  }
+};
+
+}  // namespace
+
+void choose_forward(const Choice& choice, Launches& result) { Forward(choice).choose(result); }
+
+}  // namespace cenote::gpu

@@ -1,0 +1,154 @@
+// Windows of 2x2 side by side over dense planar tensors of even height and width, however narrow: rows of windows follow each other
+// through all planes, so that a thread takes 16 bytes of results wherever they lie.
+#pragma once
+
+#include "cuda/fold_down.cuh"
+#include "cuda/gather_down.cuh"
+
+namespace cenote::gpu {
+
+/// Forward: a thread makes a few outputs that follow each other, from pairs of elements.
+template <class T, Fold kFold, bool kIndices>
+__global__ void __launch_bounds__(kBlock)
+    fold_packed_pairs(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  constexpr int kCount = kIndices ? 2 : 16 / static_cast<int>(sizeof(T));  // two of them have 16 bytes of indices
+  const Int first = (static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x)) * kCount;
+  if (first >= p.grid.threads) return;
+  const Int pairs = p.axis[2].output, width = p.axis[2].input;
+  Int row = first;  // of windows, through all planes
+  Int x = take(row, p.axis[2].by_output);
+  Int y = row;
+  if constexpr (kIndices) y = take(y, p.axis[1].by_output);
+  const T* input = static_cast<const T*>(at.input) + static_cast<std::int64_t>(row) * (2 * width);
+  Vector<T, 2> upper[kCount], lower[kCount];
+  Int corner[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const bool exists = first + i < p.grid.threads;
+    const T* from = exists ? input + 2 * x : static_cast<const T*>(at.input);
+    upper[i] = load_constant<2>(from);
+    lower[i] = load_constant<2>(from + width);
+    corner[i] = 2 * (y * width + x);
+    if (++x == pairs) {
+      x = 0;
+      input += 2 * width;
+      if (kIndices && ++y == p.axis[1].output) y = 0;
+    }
+  }
+  Vector<T, kCount> result;
+  Int codes[kCount];
+  Folded<T, kFold> sums[kCount];
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const T taps[4] = {upper[i].lane[0], upper[i].lane[1], lower[i].lane[0], lower[i].lane[1]};
+    if constexpr (is_extreme<kFold>) {
+      T best = taps[0];
+      Int winner = 0;
+#pragma unroll
+      for (int t = 1; t < 4; ++t) {
+        if (beats<kFold>(taps[t], best)) {
+          best = taps[t];
+          winner = t;
+        }
+      }
+      result.lane[i] = best;
+      codes[i] = p.index_kind == IndexKind::window ? winner : corner[i] + (winner & 1) + (winner >> 1) * width;
+    } else {
+      sums[i] = (Folded<T, kFold>{0} + widen(taps[0]) + widen(taps[1])) + (widen(taps[2]) + widen(taps[3]));
+    }
+  }
+  if constexpr (!is_extreme<kFold>) {
+    divide_all<T>(p, sums);
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) result.lane[i] = narrow<T>(sums[i]);
+  }
+  T* output = static_cast<T*>(at.output) + first;
+  if (first + kCount <= p.grid.threads) {
+    store(output, result);
+    if constexpr (kIndices) store_codes(at.indices, p.index_dtype, first, codes);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      if (first + i >= p.grid.threads) break;
+      output[i] = result.lane[i];
+      if constexpr (kIndices) {
+        const Int code[1] = {codes[i]};
+        store_codes(at.indices, p.index_dtype, first + i, code);
+      }
+    }
+  }
+}
+
+/// Backward: a thread makes 16 bytes of elements, which are pairs of one window each.
+template <class T, Share kShare, class Stored>
+__global__ void __launch_bounds__(kBlock)
+    spread_packed_pairs(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  constexpr int kPairs = 8 / static_cast<int>(sizeof(T));
+  const Int first = (static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x)) * kPairs;
+  if (first >= p.grid.threads) return;
+  const Int pairs = p.axis[2].output, width = p.axis[2].input;
+  Int row = first;  // of elements, through all planes
+  Int x = take(row, p.axis[2].by_output);
+  Int y = row;
+  if constexpr (kShare == Share::index) y = take(y, p.axis[1].by_input);
+  T sent[kPairs];
+  Int codes[kPairs], high[kPairs], mine[kPairs];
+  bool upper[kPairs];
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) {
+    const Int from = (first + i < p.grid.threads) ? (row >> 1) * pairs + x : 0;
+    sent[i] = load_constant<1>(static_cast<const T*>(at.grad_output) + from).lane[0];
+    upper[i] = (row & 1) == 0;
+    if constexpr (kShare == Share::index) {
+      Int code[1], above[1];
+      load_stored<Stored>(at.saved_indices, from, code, above);
+      codes[i] = code[0];
+      high[i] = above[0];
+      mine[i] = p.index_kind == IndexKind::window ? (row & 1) * 2 : y * width + 2 * x;
+    }
+    if (++x == pairs) {
+      x = 0;
+      ++row;
+      if (kShare == Share::index && ++y == p.axis[1].input) y = 0;
+    }
+  }
+  Accumulator<T> share[kPairs];
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) share[i] = Accumulator<T>{0} + widen(sent[i]);
+  if constexpr (kShare == Share::sum) divide_all<T>(p, share);
+  const Int unit = p.index_kind == IndexKind::window ? 2 : width;
+  bool right = true;
+  Vector<T, 2 * kPairs> result;
+#pragma unroll
+  for (int i = 0; i < kPairs; ++i) {
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const bool wins = kShare == Share::sum || codes[i] == mine[i] + j;
+      result.lane[2 * i + j] = narrow<T>(wins ? share[i] : Accumulator<T>{0});
+    }
+    if constexpr (kShare == Share::index) {
+      // The window's upper row vouches for its index.
+      const auto tap = static_cast<unsigned>(codes[i] - mine[i]);
+      if (upper[i] && (codes[i] & high[i]) != -1)
+        right = right && high[i] == 0 && (tap < 2U || tap - static_cast<unsigned>(unit) < 2U);
+    }
+  }
+  T* to = static_cast<T*>(at.grad_input) + 2 * static_cast<std::int64_t>(first);
+  if (first + kPairs <= p.grid.threads) {
+    store(to, result);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2 * kPairs; ++i) {
+      if (2 * first + i < 2 * p.grid.threads) to[i] = result.lane[i];
+    }
+  }
+  if constexpr (kShare == Share::index) {
+    if (!right) report(at.fault, kFaultIndex);
+  }
+}
+
+}  // namespace cenote::gpu

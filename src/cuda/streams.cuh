@@ -1,0 +1,134 @@
+// Windows of many taps over neighbouring channels: a thread folds one window for 16 bytes of channels. There are few such threads, so
+// that each keeps many loads under way: while one batch of taps is folded, the next is on its way, across rows and slices.
+#pragma once
+
+#include "cuda/forward.cuh"
+
+namespace cenote::gpu {
+
+/// Small blocks, so that few multiprocessors wait for the last.
+inline constexpr int kStreamBlock = 128;
+
+/// The taps of a window in row-major order: where they lie, and by which codes they are known.
+struct TapWalk {
+  using Int = std::int32_t;
+  Int across, down;                // taps in a row, rows in a slice
+  Int step, row_step, slice_step;  // from tap to tap; further at a row's end; further still at a slice's
+  Int at, x, y;
+
+  __device__ TapWalk(Int first, Int across_taps, Int down_taps, Int w, Int h, Int d)
+      : across(across_taps),
+        down(down_taps),
+        step(w),
+        row_step(h - across_taps * w),
+        slice_step(d - down_taps * h),
+        at(first),
+        x(0),
+        y(0) {}
+  __device__ Int next() {
+    const Int here = at;
+    at += step;
+    if (++x == across) {
+      x = 0;
+      at += row_step;
+      if (++y == down) {
+        y = 0;
+        at += slice_step;
+      }
+    }
+    return here;
+  }
+};
+
+/// Any windows but drawn ones. The same order of folding as fold_windows: the same bits.
+template <class T, int kLanes, Fold kFold, bool kIndices>
+__global__ void __launch_bounds__(kStreamBlock, 4)
+    fold_streams(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  constexpr int kBatch = 8;
+  const Int thread = static_cast<Int>(blockIdx.x) * kStreamBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  const Place<Int> place = p.grid.place(thread);
+  const Taps<Int> deep = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
+  const Taps<Int> down = taps_of(p.axis[1], place.y), wide = taps_of(p.axis[2], place.x);
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
+  const Int taps = deep.count() * down.count() * wide.count();
+  TapWalk source(p.input.at(deep.start + deep.low * p.axis[0].dilation, down.start + down.low * p.axis[1].dilation,
+                            wide.start + wide.low * p.axis[2].dilation),
+                 wide.count(), down.count(), p.axis[2].dilation * p.input.w, p.axis[1].dilation * p.input.h,
+                 p.axis[0].dilation * p.input.d);
+  const Coding<Int> coding = kIndices ? coding_of(p, deep, down, wide) : Coding<Int>{};
+  TapWalk names(coding.base + deep.low * coding.d + down.low * coding.h + wide.low * coding.w, wide.count(),
+                down.count(), coding.w, coding.h, coding.d);
+  // What the end needs of the place is worked out before the taps take the registers.
+  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
+  const std::int64_t index = kIndices ? p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x) : 0;
+  const auto counted = static_cast<Int>(counted_taps<kFold>(p, deep, down, wide));
+  Folded<T, kFold> fold[kLanes];
+  Int codes[kLanes];
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) {
+    fold[i] = empty_fold<kFold, T>();
+    codes[i] = taps > 0 ? names.at : -1;
+  }
+  using Batch = Vector<T, kLanes>[kBatch];
+  auto fetch = [&](Batch& batch, Int left) {
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const Int here = source.next();
+      if (j < left) batch[j] = load_constant<kLanes>(input + here);
+    }
+  };
+  auto add_tap = [&](const Vector<T, kLanes>& tap) {
+    Int code = 0;
+    if constexpr (kIndices) code = names.next();
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+      if constexpr (is_extreme<kFold>) {
+        if (beats<kFold>(tap.lane[i], fold[i])) {
+          fold[i] = tap.lane[i];
+          if constexpr (kIndices) codes[i] = code;
+        }
+      } else {
+        fold[i] += term<kFold>(tap.lane[i], p.norm_type);
+      }
+    }
+  };
+  auto add = [&](const Batch& batch, Int left) {
+    if (left >= kBatch) {
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) add_tap(batch[j]);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        if (j < left) add_tap(batch[j]);
+      }
+    }
+  };
+  Batch even, odd;
+  fetch(even, taps);
+  for (Int left = taps; left > 0; left -= 2 * kBatch) {
+    fetch(odd, left - kBatch);
+    add(even, left);
+    fetch(even, left - 2 * kBatch);
+    add(odd, left - kBatch);
+  }
+  Vector<T, kLanes> result;
+  if constexpr (kFold == Fold::sum) {
+    if (p.uniform_divisor) {
+      divide_all<T>(p, fold);
+    } else {
+      divide_all_by<T>(fold, counted);
+    }
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(fold[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = finish<kFold, T>(p, fold[i], counted);
+  }
+  store(output, result);
+  if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index, codes);
+}
+
+}  // namespace cenote::gpu

@@ -1,0 +1,370 @@
+// The backward of max pools whose windows overlap much: too many outputs see an element for it to ask them all, and few elements win
+// any. A block owns a part of a plane, or whole planes, and keeps the outputs that see it in shared memory: their gradients, and which
+// of its elements they chose. Every winner learns its first and its last output; a warp to each then walks from the one to the other
+// and adds what is the winner's, in ascending output order. Only integers are raced for, and only by minimum and maximum.
+#pragma once
+
+#include "cuda/scatter.cuh"
+
+namespace cenote::gpu {
+
+inline constexpr int kWinnerBlock = 512;
+inline constexpr int kMostPartPlanes = 32;
+inline constexpr std::uint16_t kNoElement = 0xffff;
+
+/// Where an index points: row and column of the plane. False for one that points nowhere; `wrong` unless it says so itself.
+template <class Stored>
+__device__ inline bool locate(const Params<std::int32_t>& p, std::int64_t code, std::int32_t top, std::int32_t left,
+                              std::int32_t& y, std::int32_t& x, bool& wrong) {
+  using Int = std::int32_t;
+  const Int height = p.axis[1].input, width = p.axis[2].input, kernel_w = p.axis[2].kernel;
+  Int rest = static_cast<Int>(code);
+  bool right;
+  if (std::is_void_v<Stored> && p.index_kind == IndexKind::window) {
+    right = static_cast<std::uint64_t>(code) < static_cast<std::uint64_t>(p.axis[1].kernel * kernel_w);
+    x = left + take(rest, p.parts.by_kernel_w);
+    y = top + rest;
+    right = right && static_cast<unsigned>(x) < static_cast<unsigned>(width) &&
+            static_cast<unsigned>(y) < static_cast<unsigned>(height);
+  } else {
+    right = static_cast<std::uint64_t>(code) < static_cast<std::uint64_t>(height * width);
+    x = take(rest, p.axis[2].by_input);
+    y = rest;
+    right = right && static_cast<unsigned>(y - top) < static_cast<unsigned>(p.axis[1].kernel) &&
+            static_cast<unsigned>(x - left) < static_cast<unsigned>(kernel_w);
+  }
+  wrong = wrong || (!right && code != -1);
+  return right;
+}
+
+/// An index as it is stored: flat ones of 64 bits without asking, which most are.
+template <class Stored>
+__device__ inline std::int64_t load_code(const Params<std::int32_t>& p, const void* indices, std::int64_t offset) {
+  if constexpr (std::is_void_v<Stored>) {
+    std::int64_t code[1];
+    load_codes(indices, p.index_dtype, offset, code);
+    return code[0];
+  } else {
+    return load_constant<1>(static_cast<const Stored*>(indices) + offset).lane[0];
+  }
+}
+
+/// Sliding windows along height and width, no dilation, no depth. Stored: std::int64_t for flat indices of that type, else void.
+template <class T, class Stored>
+__global__ void __launch_bounds__(kWinnerBlock)
+    add_for_winners(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  extern __shared__ __align__(16) char part_memory[];
+  __shared__ const T* grads_of[kMostPartPlanes];
+  __shared__ std::int64_t indices_of[kMostPartPlanes];
+  __shared__ T* results_of[kMostPartPlanes];
+  __shared__ Int winners;
+  constexpr int kQueued = 1024 / static_cast<int>(sizeof(T));
+  __shared__ T queues[kWinnerBlock / 32][kQueued];
+  const Parts& parts = p.parts;
+  auto* firsts = reinterpret_cast<Int*>(part_memory);
+  auto* lasts = reinterpret_cast<Int*>(part_memory + parts.lasts_at);
+  auto* sent = reinterpret_cast<T*>(part_memory + parts.sent_at);
+  auto* chosen = reinterpret_cast<std::uint16_t*>(part_memory + parts.chosen_at) + 1;  // with one before the first
+  auto* list = reinterpret_cast<std::uint16_t*>(part_memory + parts.list_at);
+  const Int thread = static_cast<Int>(threadIdx.x);
+
+  Int rest = static_cast<Int>(blockIdx.x), group = 0;
+  if (parts.channels_fastest) group = take(rest, parts.groups);
+  const Int x0 = take_of(rest, parts.across) * parts.columns, y0 = take_of(rest, parts.down) * parts.rows;
+  if (!parts.channels_fastest) group = rest;
+  const Int planes = parts.planes.value;
+  const Int present = least(planes, (parts.channels_fastest ? parts.channels.value : parts.total) - group * planes);
+  if (thread < present) {
+    Int c = group * planes + thread, n = rest;
+    if (!parts.channels_fastest) {
+      n = c;
+      c = take(n, parts.channels);
+    }
+    grads_of[thread] = static_cast<const T*>(at.grad_output) + p.grad_output.plane(n, c);
+    indices_of[thread] = p.indices.plane(n, c);
+    results_of[thread] =
+        static_cast<T*>(at.grad_input) + p.grad_input.plane(n, c) + y0 * p.grad_input.h + x0 * p.grad_input.w;
+  }
+  const Int elements = parts.elements.value, outputs = parts.outputs.value;  // places for one plane's in the arrays
+  for (Int i = thread; i < planes * elements; i += kWinnerBlock) {
+    firsts[i] = INT32_MAX;
+    lasts[i] = -1;
+  }
+  // A plane's last places stay empty, so that no run of one plane goes on in the next.
+  const Int out_columns = parts.out_columns.value, out_rows = parts.out_rows;
+  for (Int i = thread; i < planes * (outputs - out_rows * out_columns); i += kWinnerBlock) {
+    const Int q = i % planes;
+    chosen[q * outputs + out_rows * out_columns + i / planes] = kNoElement;
+  }
+  if (thread == 0) {
+    winners = 0;
+    chosen[-1] = kNoElement;
+  }
+  __syncthreads();
+
+  const Int rows = least(parts.rows, p.axis[1].input - y0), columns = least(parts.columns, p.axis[2].input - x0);
+  const Int first_y = cover_of(p.axis[1], y0).first, last_y = cover_of<Int>(p.axis[1], y0 + rows - 1).last;
+  const Int first_x = cover_of(p.axis[2], x0).first, last_x = cover_of<Int>(p.axis[2], x0 + columns - 1).last;
+  bool wrong = false;
+  // A thread to a column, as many rows at once as there are threads for. Neighbours take neighbouring memory.
+  auto for_columns = [&](const Divisor<Int>& across, Int rows_at_once, auto visit) {
+    const Int all = planes * across.value;
+    Int row = 0, column = thread;
+    if (rows_at_once > 1) row = column / all, column -= row * all;
+    if (row >= rows_at_once) return;
+    for (; column < all; column += kWinnerBlock) {
+      Int q, x = column;
+      if (parts.channels_fastest) {
+        q = take(x, parts.planes);
+      } else {
+        q = column;
+        x = take(q, across);
+      }
+      visit(q, x, row);
+    }
+  };
+  for_columns(parts.out_columns, parts.out_rows_at_once, [&](Int q, Int column, Int first) {
+    const Int ox = first_x + column, step = parts.out_rows_at_once;
+    const bool exists = q < present && ox <= last_x;
+    const Int left = ox * p.axis[2].stride - p.axis[2].pad_begin;
+    Int slot = q * outputs + first * out_columns + column;
+    const T* grad = grads_of[q] + (first_y + first) * p.grad_output.h + ox * p.grad_output.w;
+    std::int64_t index = indices_of[q] + (first_y + first) * p.indices.h + ox * p.indices.w;
+#pragma unroll 4
+    for (Int row = first; row < out_rows; row += step) {
+      const Int oy = first_y + row;
+      std::uint16_t element = kNoElement;
+      if (exists && oy <= last_y) {
+        const std::int64_t code = load_code<Stored>(p, at.saved_indices, index);
+        sent[slot] = load_constant<1>(grad).lane[0];
+        Int y, x;
+        const bool points = locate<Stored>(p, code, oy * p.axis[1].stride - p.axis[1].pad_begin, left, y, x, wrong);
+        y -= y0;
+        x -= x0;
+        if (points && static_cast<unsigned>(y) < static_cast<unsigned>(rows) &&
+            static_cast<unsigned>(x) < static_cast<unsigned>(columns)) {
+          element = static_cast<std::uint16_t>(q * elements + y * parts.columns + x);
+        }
+      }
+      chosen[slot] = element;
+      slot += step * out_columns;
+      grad += step * p.grad_output.h;
+      index += step * p.indices.h;
+    }
+  });
+  __syncthreads();
+
+  // Outputs in a row that chose the same element speak through the first and the last of them.
+  for (Int i = thread; i < present * outputs - 1; i += kWinnerBlock) {
+    const std::uint16_t element = chosen[i];
+    if (element == kNoElement) continue;
+    if (chosen[i - 1] != element) atomicMin(&firsts[element], i);
+    if (chosen[i + 1] != element) atomicMax(&lasts[element], i);
+  }
+  __syncthreads();
+
+  // Losers get their zero, winners a place in the list; its order changes no result.
+  for_columns(parts.by_columns, parts.rows_at_once, [&](Int q, Int x, Int first) {
+    if (q >= present || x >= columns) return;
+    const Int step = parts.rows_at_once;
+    T* result = results_of[q] + first * p.grad_input.h + x * p.grad_input.w;
+    for (Int row = first; row < rows; row += step) {
+      const Int element = q * elements + row * parts.columns + x;
+      if (firsts[element] != INT32_MAX) {
+        list[atomicAdd(&winners, 1)] = static_cast<std::uint16_t>(element);
+      } else {
+        *result = narrow<T>(Accumulator<T>{0});
+      }
+      result += step * p.grad_input.h;
+    }
+  });
+  __syncthreads();
+
+  // A warp to a winner: its lanes look at rows of outputs together and put what is the winner's into a queue, in order; then it is
+  // added one by one.
+  const Int lane = thread % 32;
+  T* queue = queues[thread / 32];
+  for (Int i = thread / 32; i < winners; i += kWinnerBlock / 32) {
+    const Int winner = list[i];
+    Int q = winner;
+    Int y = take(q, parts.elements);
+    const Int x = take(y, parts.by_columns);
+    const Reach<Int> across = cover_of<Int>(p.axis[2], x0 + x);
+    const Int left = across.first - first_x, right = across.last - first_x;
+    Int row = firsts[winner] - q * outputs, end = lasts[winner] - q * outputs;
+    Int begin = take(row, parts.out_columns);
+    const Int end_x = take(end, parts.out_columns);
+    Accumulator<T> sum = 0;
+    Int queued = 0;
+    auto add_queued = [&] {
+      __syncwarp();
+#pragma unroll 8
+      for (Int j = 0; j < queued; ++j) sum += widen(queue[j]);
+      __syncwarp();
+      queued = 0;
+    };
+    for (; row <= end; ++row, begin = left) {
+      const Int stop = row == end ? end_x : right, from = q * outputs + row * out_columns;
+      for (; begin <= stop; begin += 32) {
+        const Int ox = begin + lane;
+        const bool mine = ox <= stop && chosen[from + ox] == winner;
+        const unsigned found = __ballot_sync(0xffffffffU, mine);
+        if (mine) queue[queued + __popc(found & ((1U << lane) - 1))] = sent[from + ox];
+        queued += __popc(found);
+        if (queued > kQueued - 32) add_queued();
+      }
+    }
+    add_queued();
+    if (lane == 0) results_of[q][y * p.grad_input.h + x * p.grad_input.w] = narrow<T>(sum);
+  }
+  if (wrong) report(at.fault, kFaultIndex);
+}
+
+inline constexpr int kFinders = 3;                      // warps that find out where outputs point
+inline constexpr int kTurnBlock = (kFinders + 1) * 32;  // and one that adds
+inline constexpr int kFound = 4;                        // outputs that a finder looks at at once
+inline constexpr int kTurn = kFinders * kFound;
+inline constexpr std::uint16_t kNowhere = 0xffff;
+
+/// What the finders hand over: for each of 32 planes, a few outputs' sums and what is added to them.
+template <class T>
+struct Turn {
+  T sent[kTurn][32];
+  std::uint16_t place[kTurn][32];
+};
+
+/// The same for many small planes: a block takes 32, their sums in shared memory, and walks through all of their outputs. Three warps find
+/// out where outputs point; one, a lane to a plane, adds those that came before, in order. Rows follow each other without a gap.
+/// kVector: planar, outputs aligned by fours.
+template <class T, class Stored, bool kVector>
+__global__ void __launch_bounds__(kTurnBlock)
+    add_in_turn(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  extern __shared__ __align__(16) char part_memory[];
+  auto* sums = reinterpret_cast<Sum*>(part_memory);
+  __shared__ Turn<T> turns[2];
+  const Parts& parts = p.parts;
+  const Int thread = static_cast<Int>(threadIdx.x), lane = thread % 32;
+  // The warp that adds is another one from block to block: each scheduler of a multiprocessor has its share of them.
+  const Int warp = (thread / 32 + static_cast<Int>(blockIdx.x)) % (kFinders + 1);
+  Int c, n = static_cast<Int>(blockIdx.x);
+  bool exists;
+  if (parts.channels_fastest) {
+    c = take(n, parts.groups) * 32 + lane;
+    exists = c < parts.channels.value;
+    c = least(c, parts.channels.value - 1);
+  } else {
+    n = n * 32 + lane;
+    exists = n < parts.total;
+    n = least(n, parts.total - 1);
+    c = take(n, parts.channels);
+  }
+  const Int elements = p.axis[1].input * p.axis[2].input, outputs = p.axis[1].output * p.axis[2].output;
+  for (Int i = thread; i < elements * 32; i += kTurnBlock) sums[i] = Sum{0};
+  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(n, c);
+  // A sum lies in its lane's bank; planar, one further from element to element, so that a warp can also write one plane together.
+  auto place_of = [&](Int element, Int owner) {
+    return element * 32 + (parts.channels_fastest ? owner : (owner + element) & 31);
+  };
+  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(n, c);
+  const std::int64_t indices = p.indices.plane(n, c);
+  struct Batch {
+    T sent[kFound];
+    std::int64_t codes[kFound];
+  };
+  auto fetch = [&](Int o, Batch& batch) {
+    if constexpr (kVector) {
+      if (o >= outputs) return;
+      const auto sent = load_constant<kFound>(grad + o);
+      const auto codes = load_constant<kFound>(static_cast<const std::int64_t*>(at.saved_indices) + indices + o);
+#pragma unroll
+      for (int i = 0; i < kFound; ++i) {
+        batch.sent[i] = sent.lane[i];
+        batch.codes[i] = codes.lane[i];
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < kFound; ++i) {
+        if (o + i >= outputs) break;
+        batch.sent[i] = load_constant<1>(grad + (o + i) * p.grad_output.w).lane[0];
+        batch.codes[i] = load_code<Stored>(p, at.saved_indices, indices + (o + i) * p.indices.w);
+      }
+    }
+  };
+  bool wrong = false;
+  // A turn's outputs are found while those of the turn before are added.
+  const Int all = (outputs + kTurn - 1) / kTurn;
+  Int o = warp * kFound, oy = o;
+  Int ox = take(oy, p.axis[2].by_output);
+  // What they hold is under way two turns before.
+  Batch even, odd;
+  if (warp < kFinders) {
+    fetch(o, even);
+    fetch(o + kTurn, odd);
+  }
+  __syncthreads();
+  auto take_turn = [&](Int turn, Batch& next) {
+    if (warp < kFinders && turn < all) {
+      const Batch batch = next;
+      fetch(o + 2 * kTurn, next);
+      Turn<T>& found = turns[turn % 2];
+      Int top = oy * p.axis[1].stride - p.axis[1].pad_begin, left = ox * p.axis[2].stride - p.axis[2].pad_begin;
+      const Int behind = p.axis[2].output * p.axis[2].stride - p.axis[2].pad_begin;
+#pragma unroll
+      for (int i = 0; i < kFound; ++i) {
+        Int y, x;
+        const bool points = o + i < outputs && locate<Stored>(p, batch.codes[i], top, left, y, x, wrong);
+        const Int element = std::is_void_v<Stored> ? y * p.axis[2].input + x : static_cast<Int>(batch.codes[i]);
+        found.sent[warp * kFound + i][lane] = batch.sent[i];
+        found.place[warp * kFound + i][lane] = points ? static_cast<std::uint16_t>(place_of(element, lane)) : kNowhere;
+        left += p.axis[2].stride;
+        if (left == behind) {
+          left = -p.axis[2].pad_begin;
+          top += p.axis[1].stride;
+        }
+      }
+      o += kTurn;
+      oy = o;
+      ox = take(oy, p.axis[2].by_output);
+    }
+    if (warp == kFinders && turn > 0 && turn <= all) {
+      const Turn<T>& found = turns[(turn - 1) % 2];
+      Int place[kTurn];
+      Sum sent[kTurn];
+#pragma unroll
+      for (int i = 0; i < kTurn; ++i) {
+        place[i] = found.place[i][lane];
+        sent[i] = widen(found.sent[i][lane]);
+      }
+#pragma unroll
+      for (int i = 0; i < kTurn; ++i) {
+        if (place[i] != kNowhere) sums[place[i]] += sent[i];
+      }
+    }
+    __syncthreads();
+  };
+  for (Int turn = 0; turn <= all; turn += 2) {
+    take_turn(turn, even);
+    take_turn(turn + 1, odd);
+  }
+  if (wrong && exists) report(at.fault, kFaultIndex);
+  if (parts.channels_fastest) {
+    if (!exists) return;
+#pragma unroll 4
+    for (Int e = warp; e < elements; e += kFinders + 1) result[e * p.grad_input.w] = narrow<T>(sums[place_of(e, lane)]);
+    return;
+  }
+  const unsigned present = __ballot_sync(0xffffffffU, exists);
+  for (int owner = warp; owner < 32; owner += kFinders + 1) {
+    T* to = reinterpret_cast<T*>(__shfl_sync(0xffffffffU, reinterpret_cast<unsigned long long>(result), owner));
+    if ((present >> owner & 1) == 0) continue;
+#pragma unroll 4
+    for (Int e = lane; e < elements; e += 32) to[e * p.grad_input.w] = narrow<T>(sums[place_of(e, owner)]);
+  }
+}
+
+}  // namespace cenote::gpu
