@@ -14,6 +14,7 @@ help:
 	@echo 'make test-release  the first of the three; test-asan and test-tsan are the others'
 	@echo 'make bench         compare with the other libraries on this machine'
 	@echo 'make gpu           build and run the tests that need an NVIDIA GPU'
+	@echo 'make cuda          compile the CUDA backend and run what needs no GPU'
 	@echo 'make format        rewrite the sources as .clang-format says; format-check only looks'
 	@echo 'make tidy          clang-tidy over the sources'
 	@echo 'make clean         remove build/'
@@ -56,6 +57,14 @@ gpu:
 	cmake --preset $(PRESET) -DCENOTE_CUDA=ON $(CMAKE_ARGS)
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-gpu-test
 	$(BIN)/cenote-gpu-test
+
+# Compiles the CUDA backend for one architecture and runs what needs no GPU.
+.PHONY: cuda
+cuda:
+	@$(PACKAGES) build test nn
+	cmake --preset ci -B build/cuda -DCENOTE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90 $(CMAKE_ARGS)
+	cmake --build build/cuda --parallel $(JOBS) --target cenote-gpu-test cuda_geometry_test
+	build/cuda/bin/cuda_geometry_test
 
 .PHONY: format format-check
 format:
