@@ -3,6 +3,7 @@
 
 #include "suite.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -41,6 +42,8 @@ class Competitor {
   virtual std::string version() const = 0;  ///< for people
   /// Null where the competitor has no such operation. May throw std::exception to the same effect.
   virtual std::unique_ptr<Call> prepare(const Workload& workload) = 0;
+  /// Thread pools spin for a while after a call before they sleep; the next competitor waits until they do.
+  virtual std::chrono::milliseconds settles_in() const { return std::chrono::milliseconds(3); }
 };
 
 std::unique_ptr<Competitor> make_cenote();

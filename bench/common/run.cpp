@@ -20,14 +20,13 @@ constexpr int kFewestSlowSamples = 3;  // ... but is never judged by fewer than 
 constexpr double kSampleSeconds =
     2e-5;  // shorter calls are timed in groups this long: a clock reading costs some 25 ns
 constexpr std::size_t kCopyMeasurements = 6;  // of the copy bandwidth through a run
-// Thread pools spin for a while after a call before they sleep; the next competitor waits until they do.
-constexpr auto kSettle = std::chrono::milliseconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 struct Contender {
   std::string name;
   std::unique_ptr<Call> call;
+  std::chrono::milliseconds settles_in;
   double seconds = 0;  // of one call, roughly; at first the checked run's
   int group = 1;       // calls per sample
   int samples_per_turn = 1;
@@ -51,9 +50,9 @@ struct Contender {
 
   void take_turn(int turn) {
     if (samples_per_turn == 1 && turn >= kFewestSlowSamples && seconds * kTurns > kMostSeconds) return;
-    std::this_thread::sleep_for(kSettle);
     if (seconds < 0.1) time_group();  // back to the state that many calls in a row leave
     for (int i = 0; i < samples_per_turn; ++i) nanoseconds.push_back(time_group() * 1e9);
+    std::this_thread::sleep_for(settles_in);
   }
 };
 
@@ -76,14 +75,20 @@ RowResult run_row(const Row& row, const RowData& data, const std::vector<std::un
         result.wrong.push_back(competitor->name() + ": " + difference);
         continue;
       }
-      contenders.push_back(
-          {.name = competitor->name(), .call = std::move(call), .seconds = seconds, .nanoseconds = {}});
+      contenders.push_back({.name = competitor->name(),
+                            .call = std::move(call),
+                            .settles_in = competitor->settles_in(),
+                            .seconds = seconds,
+                            .nanoseconds = {}});
     } catch (const std::exception& error) {
       // Peers say "not implemented" by an exception; cenote must be able to do every row.
       if (competitor->name() == "cenote") result.wrong.push_back(std::string("cenote: ") + error.what());
     }
   }
-  for (Contender& contender : contenders) contender.plan_turns(options.seconds_per_competitor);
+  for (Contender& contender : contenders) {
+    contender.plan_turns(options.seconds_per_competitor);
+    std::this_thread::sleep_for(contender.settles_in);
+  }
   for (int turn = 0; turn < kTurns; ++turn) {
     for (Contender& contender : contenders) contender.take_turn(turn);
   }
