@@ -59,6 +59,28 @@ HWY_INLINE hn::Vec<D> LoadStrided(D d, const T* HWY_RESTRICT p) {
 #endif
 }
 
+/// 0, S, 2S, ... (There is no multiplication of 64-bit lanes everywhere.)
+template <int kStride, class DI>
+HWY_INLINE hn::Vec<DI> StridedIota(DI di) {
+  auto strides = hn::Iota(di, 0);
+  CENOTE_UNROLL
+  for (int i = 1; i < kStride; ++i) strides = hn::Add(strides, hn::Iota(di, 0));
+  return strides;
+}
+
+/// One vector for each phase of S, element after element: S whole vectors.
+template <int kStride, class D, class T = hn::TFromD<D>>
+HWY_INLINE void StorePhases(D d, const hn::Vec<D> (&phase)[kStride], T* to) {
+  if constexpr (kStride == 2) {
+    hn::StoreInterleaved2(phase[0], phase[1], d, to);
+  } else if constexpr (kStride == 3) {
+    hn::StoreInterleaved3(phase[0], phase[1], phase[2], d, to);
+  } else {
+    static_assert(kStride == 4);
+    hn::StoreInterleaved4(phase[0], phase[1], phase[2], phase[3], d, to);
+  }
+}
+
 /// Columns::consecutive (stride 1, columns of any number of elements) and Columns::strided (planar). Writes no more than the
 /// result's elements where they fill a vector: it may be the target itself.
 template <Fold kFold, bool kAnyOrder, int kStride, int kTaps, class C>
@@ -340,14 +362,7 @@ void AlongPhased(const AlongRow<C>& row) {
       phase[f] = hn::Zero(d);
       for (std::int64_t m = seen_by - 1; m >= 0; --m) phase[f] = hn::Add(phase[f], hn::LoadU(d, at - m));
     }
-    C* to = row.result + u * kStride;
-    if constexpr (kStride == 2) {
-      hn::StoreInterleaved2(phase[0], phase[1], d, to);
-    } else if constexpr (kStride == 3) {
-      hn::StoreInterleaved3(phase[0], phase[1], phase[2], d, to);
-    } else {
-      hn::StoreInterleaved4(phase[0], phase[1], phase[2], phase[3], d, to);
-    }
+    StorePhases<kStride>(d, phase, row.result + u * kStride);
   }
 }
 

@@ -29,6 +29,9 @@ using CodeOf = hwy::MakeSigned<C>;
 // Highway converts f16 in software below AVX2 and rounds f32 to bf16 by cutting off: both are done here instead.
 inline constexpr bool kNativeF16 = HWY_TARGET <= HWY_AVX2;
 
+/// Without vectors there is nothing to be gained by a second way to do the same.
+inline constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR;
+
 /// Lanes(d) elements of T at p, as lanes of C. Reads exactly those elements.
 template <class D, class T, class C = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadAs(D d, const T* HWY_RESTRICT p) {
@@ -85,22 +88,6 @@ HWY_INLINE C WrappingSum(C a, C b) {
   }
 }
 
-/// The same bytes around the caches: for results that are not read again soon and would push out what is.
-inline void StreamBytes(const void* from, void* to, std::size_t bytes) {
-  const hn::ScalableTag<std::uint8_t> d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto* target = static_cast<std::uint8_t*>(to);
-  const auto* source = static_cast<const std::uint8_t*>(from);
-  const std::size_t head = std::min(bytes, static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(target) & 63U));
-  std::memcpy(target, source, head);
-  std::size_t i = head;
-  for (; i + 64 <= bytes; i += 64) {
-    for (std::size_t part = 0; part < 64; part += lanes)
-      hn::Stream(hn::LoadU(d, source + i + part), d, target + i + part);
-  }
-  std::memcpy(target + i, source + i, bytes - i);
-}
-
 /// count values of C rounded to T. Integers keep their low bits.
 template <class T, class C>
 void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count) {
@@ -125,23 +112,6 @@ void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count)
     for (; i < count; ++i) to[i] = to_f16(from[i]);
   } else {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
-  }
-}
-
-/// The same, around the caches where `streams` is set.
-template <class T, class C>
-void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count, bool streams) {
-  if (!streams) return StoreAs(from, to, count);
-  if constexpr (std::is_same_v<T, C>) {
-    StreamBytes(from, to, static_cast<std::size_t>(count) * sizeof(T));
-  } else {
-    constexpr std::int64_t kPiece = 512;
-    HWY_ALIGN T piece[kPiece];
-    for (std::int64_t i = 0; i < count; i += kPiece) {
-      const std::int64_t n = count - i < kPiece ? count - i : kPiece;
-      StoreAs(from + i, piece, n);
-      StreamBytes(piece, to + i, static_cast<std::size_t>(n) * sizeof(T));
-    }
   }
 }
 

@@ -15,8 +15,6 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 enum class Fold { max, max_indexed, sum };
 
-/// Without vectors there is nothing to be gained by a second way to do the same.
-inline constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR;
 /// Types that whole networks are pooled in: loops over them are worth being unrolled.
 template <class T>
 inline constexpr bool kIsCommon = kHasVectors && (!std::is_integral_v<T> || sizeof(T) == 1);

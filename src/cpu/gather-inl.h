@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// An output row that sees the input row: its indices and gradients in the compute type's lanes, with room around them, and the
+/// An output row that sees the input row: its indices and gradients in the compute type's lanes, with room behind them, and the
 /// first tap of the row of its windows that the input row is, where indices count taps.
 template <class C>
 struct SeeingRow {
@@ -40,7 +40,6 @@ class SeeingRows {
     const Cover& depth = plan_.covers[0][static_cast<std::size_t>(unit.depth)];
     const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
     const Tile& tile = unit.tile();
-    const std::int64_t ahead = tile.first_unit - tile.source_first;  // outputs before the first unit's own
     int count = 0;
     for (std::int64_t z = 0; z < depth.count; ++z) {
       for (std::int64_t y = 0; y < height.count; ++y) {
@@ -66,8 +65,7 @@ class SeeingRows {
         const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
         const std::int64_t tap_height = height.first_tap - y * height.tap_step;
         const std::int64_t number = (tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel;
-        rows[count++] = {codes + ahead, values + ahead,
-                         p.index_kind == IndexKind::window ? static_cast<Code>(number) : Code{0}};
+        rows[count++] = {codes, values, p.index_kind == IndexKind::window ? static_cast<Code>(number) : Code{0}};
       }
     }
     return count;
@@ -116,9 +114,7 @@ void GatherRow(D d, const RowPlan& plan, const UnitCursor& unit, const SeeingRow
   const std::int64_t end = tile.target_first + tile.target_columns;
   const std::int64_t units = (tile.column_shift + tile.target_columns + kStride - 1) / kStride;
   const std::int64_t line = (unit.depth * p.axis[1].input + unit.height) * axis.input;
-  auto strides = hn::Zero(di);
-  CENOTE_UNROLL
-  for (int f = 0; f < kStride; ++f) strides = hn::Add(strides, hn::Iota(di, 0));
+  const auto strides = StridedIota<kStride>(di);
   for (std::int64_t u = 0; u < units; u += lanes) {
     const std::int64_t column = tile.target_first - tile.column_shift + u * kStride;
     const bool cut_off = column < tile.target_first || column + lanes * kStride > end;
@@ -143,14 +139,7 @@ void GatherRow(D d, const RowPlan& plan, const UnitCursor& unit, const SeeingRow
         found = hn::IfThenElse(points, hn::Add(found, hn::Set(di, Code{1})), found);
       }
     }
-    C* to = result + u * kStride;
-    if constexpr (kStride == 2) {
-      hn::StoreInterleaved2(sum[0], sum[1], d, to);
-    } else if constexpr (kStride == 3) {
-      hn::StoreInterleaved3(sum[0], sum[1], sum[2], d, to);
-    } else {
-      hn::StoreInterleaved4(sum[0], sum[1], sum[2], sum[3], d, to);
-    }
+    StorePhases<kStride>(d, sum, result + u * kStride);
   }
 }
 

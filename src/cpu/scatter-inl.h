@@ -12,6 +12,7 @@
 
 #include "cpu/index_vectors-inl.h"
 #include "cpu/scatter.hpp"
+#include "cpu/stream-inl.h"
 #include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -86,9 +87,10 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
 template <class T, class C>
 class RollingSums {
  public:
-  RollingSums(const ScatterPlan& plan, const ScatterUnit& unit, C* scratch, void* gradient)
+  RollingSums(const ScatterPlan& plan, const ScatterUnit& unit, C* scratch, void* gradient, StreamWriter& writer)
       : plan_(plan),
         unit_(unit),
+        writer_(writer),
         sums_(scratch),
         gradient_(static_cast<T*>(gradient) + unit.major * plan.problem.grad_input.n +
                   (unit.minor + unit.channel) * plan.problem.grad_input.c + unit.slab * plan.problem.grad_input.d),
@@ -140,8 +142,9 @@ class RollingSums {
     const Problem& p = plan_.problem;
     const C* sums = sums_ + (from - low_) * slice_;
     if (plan_.linear && unit_.channels == plan_.position) {
-      StoreAs(sums, gradient_ + from * slice_, (to - from) * slice_, plan_.streams);
-      return;
+      T* target = gradient_ + from * slice_;
+      const std::int64_t elements = (to - from) * slice_;
+      return plan_.streams ? writer_.Write(sums, target, elements) : StoreAs(sums, target, elements);
     }
     const Layout& l = p.grad_input;
     const std::int64_t height = p.axis[1].input, width = p.axis[2].input;
@@ -149,12 +152,13 @@ class RollingSums {
       T* pixel =
           gradient_ + (plan_.linear ? flat * plan_.position
                                     : flat / width / height * l.d + flat / width % height * l.h + flat % width * l.w);
-      StoreAs(sums, pixel, unit_.channels, false);
+      StoreAs(sums, pixel, unit_.channels);
     }
   }
 
   const ScatterPlan& plan_;
   const ScatterUnit& unit_;
+  StreamWriter& writer_;
   C* sums_;
   T* gradient_;
   std::int64_t slice_;       // elements of a slice in scratch
@@ -272,11 +276,12 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   auto* spots = reinterpret_cast<std::uint32_t*>(scratch + plan.spots_at);
   C* values = reinterpret_cast<C*>(scratch + plan.values_at);
   const auto* gradients = static_cast<const T*>(pointers.small_in);
+  StreamWriter writer;
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out);
-    if constexpr (hwy::IsFloat<C>() && HWY_TARGET != HWY_SCALAR) {
+    RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out, writer);
+    if constexpr (hwy::IsFloat<C>() && kHasVectors) {
       if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
         valid = CompareUnit(plan, pointers, unit, rolling) && valid;
         rolling.Finish();
@@ -301,7 +306,6 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
     rolling.Finish();
     valid = valid && fine;
   }
-  if (plan.streams) hwy::FlushStream();
   return valid;
 }
 

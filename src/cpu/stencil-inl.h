@@ -107,9 +107,7 @@ void FoldStencilRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, C
                      span = reach + kStride * lanes;
   const bool flat = plan.code_kind == Codes::flat;
   const Code code_step = static_cast<Code>(flat ? step : 1);
-  auto strides = hn::Iota(di, 0);
-  CENOTE_UNROLL
-  for (int i = 1; i < kStride; ++i) strides = hn::Add(strides, hn::Iota(di, 0));
+  const auto strides = StridedIota<kStride>(di);
   for (std::int64_t next = 0; next < tile.target_columns; next += lanes) {
     // The ragged end once more from its last whole vector.
     const std::int64_t q = smaller(next, tile.target_columns - lanes);

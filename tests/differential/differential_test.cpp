@@ -188,6 +188,7 @@ TEST(Differential, LargerThanTheCaches) {
   const Threads two(2);
   for (const char* line : {
            "max2d f32 nchw n1c9 h1001w1003 k2",
+           "max2d f32 nchw n1c9 h1001w1003 k3 s2",
            "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
        }) {
     expect_right(line, {{"", &two}});
