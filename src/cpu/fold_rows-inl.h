@@ -199,7 +199,8 @@ FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const 
   FindDirectRows(plan, unit, tile.source_first, depth, height, source, taps);
   const bool divides = kDivides && plan.problem.reduction == Reduction::average;
   C* result = kDivides || kFold != Fold::sum ? straight : space.result;
-  FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, result, space.result_codes);
+  Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
+  FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, ahead, result, space.result_codes);
   return {result, taps.count, divides};
 }
 

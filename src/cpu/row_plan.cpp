@@ -55,10 +55,22 @@ bool is_regular(const Axis& axis, RowTask task) {
   return axis.stride == 1 || (axis.stride <= 4 && (task == RowTask::fold || axis.dilation == 1));
 }
 
+/// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.
+bool is_worth_direct(const Problem& p) {
+  const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
+  if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
+  const std::int64_t apart =
+      p.axis[2].rule == WindowRule::sliding ? p.axis[2].stride : larger(1, p.axis[2].input / p.axis[2].output);
+  return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
+}
+
 Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
   const Axis& axis = plan.problem.axis[2];
   const bool regular = is_regular(axis, task);
-  if (regular && axis.stride == 1) return Columns::consecutive;
+  // Columns of many channels and few taps need no buffered row; more taps are summed up in another order.
+  const bool direct = task == RowTask::fold && plan.inner > 1 && plan.inner >= kDirectVectors * lanes &&
+                      plan.source.dense && axis.kernel < kDoublingTaps && is_worth_direct(plan.problem);
+  if (regular && axis.stride == 1 && !direct) return Columns::consecutive;
   if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
   if (regular) return task == RowTask::fold ? Columns::strided : Columns::phased;
   return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
@@ -71,15 +83,6 @@ bool is_tall(const Problem& p, RowTask task) {
   return is_identity(p.axis[0]) && p.reduction != Reduction::power && !p.absolute &&
          height.rule == WindowRule::sliding && height.dilation == 1 && height.kernel >= kTallTaps &&
          height.kernel <= kMostTallTaps && height.stride <= most_overlap;
-}
-
-/// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.
-bool is_worth_direct(const Problem& p) {
-  const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
-  if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
-  const std::int64_t apart =
-      p.axis[2].rule == WindowRule::sliding ? p.axis[2].stride : larger(1, p.axis[2].input / p.axis[2].output);
-  return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
 }
 
 /// Planar rows whose windows plain vectors can follow, all with a tap inside.
@@ -221,6 +224,19 @@ void make_table(RowPlan& plan, std::int64_t target_total, bool reversed) {
   table.most = larger(1, table.most);  // where every window is empty, each is still given its identity
   plan.even =
       std::all_of(table.count.begin(), table.count.end(), [&](std::int32_t count) { return count == table.most; });
+}
+
+/// Runs of output columns that are folded alike.
+void make_runs(RowPlan& plan) {
+  const ColumnTable& table = plan.table;
+  plan.alike.assign(table.first.size(), 1);
+  for (std::size_t i = table.first.size(); i-- > 1;) {
+    const std::size_t o = i - 1;
+    const bool same = table.count[o] == table.count[i] && table.skipped[o] == table.skipped[i] &&
+                      (plan.column_factor.empty() || plan.column_factor[o] == plan.column_factor[i]);
+    const bool apart = plan.alike[i] == 1 || table.first[i] - table.first[o] == table.first[i + 1] - table.first[i];
+    if (same && apart) plan.alike[o] = plan.alike[i] + 1;
+  }
 }
 
 Tile make_tile(const RowPlan& plan, RowTask task, std::int64_t first, std::int64_t columns, std::int64_t source_total) {
@@ -402,8 +418,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
   const bool integer_minimum = p.reduction == Reduction::min && !is_floating(p.dtype);  // see kHasDirect
-  plan.direct =
-      straight && !integer_minimum && plan.columns == Columns::per_channel && !plan.sums_in_lanes && is_worth_direct(p);
+  const bool maximum = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  plan.direct = straight && !integer_minimum && plan.columns == Columns::per_channel &&
+                (maximum || !plan.sums_in_lanes) && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;
@@ -434,6 +451,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   if (plan.streams && plan.source.dense) fetch_early(plan, reversed);
 
   make_factors(plan);
+  if (plan.direct) make_runs(plan);
   for (int a = 0; a < 2; ++a) {
     const std::int64_t targets = reversed ? p.axis[a].input : p.axis[a].output;
     for (std::int64_t t = 0; targets <= kMostRows && t < targets; ++t) {

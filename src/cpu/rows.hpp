@@ -88,8 +88,10 @@ struct RowPlan {
   ColumnTable table;
   LaneTable<std::int32_t> lanes32;  // for compute types of 4 bytes
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
-  bool direct;                 // each output straight from its taps: columns of many channels, few taps or none shared
-  bool stencil;                // the same for planar rows
+  bool direct;  // each output straight from its taps: columns of many channels, few taps or none shared
+  std::vector<std::int32_t>
+      alike;     // direct: from each output column on, how many have windows and divisors alike, equally far apart
+  bool stencil;  // the same for planar rows
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
   // Source rows that are fetched early, see Ahead: bytes from a target row's first source row to a later one's (0: none), new rows

@@ -6,6 +6,7 @@
 #define CENOTE_CPU_SUM_BACKWARD_INL_H_
 #endif
 
+#include "cpu/direct-inl.h"
 #include "cpu/tall-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -95,77 +96,130 @@ void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Wor
   }
 }
 
+/// A target row of columns of many channels where no two windows share a column: each output's gradient, divided, in every column
+/// that it sees. `source`: the tile's first source column.
+template <class T, class C>
+void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
+               C* HWY_RESTRICT to) {
+  const hn::ScalableTag<C> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t inner = plan.inner, end = tile.target_first + tile.target_columns;
+  for (std::int64_t column = tile.target_first, next; column < end; column = next) {
+    const auto seen = [&](std::int64_t c) HWY_ATTR { return plan.table.count[c] == 0 ? -1 : plan.table.first[c]; };
+    const std::int64_t by = seen(column);
+    for (next = column + 1; next < end && seen(next) == by;) ++next;
+    C* first = to + (column - tile.target_first) * inner;
+    if (by < 0) {
+      std::memset(static_cast<void*>(first), 0, static_cast<std::size_t>((next - column) * inner) * sizeof(C));
+      continue;
+    }
+    const DirectDivisor<C> divisor(plan, row_factor, by);
+    const T* from = source + (by - tile.source_first) * inner;
+    auto spread = [&](std::int64_t c, auto vectors) HWY_ATTR {
+      hn::Vec<decltype(d)> v[vectors()];
+      CENOTE_UNROLL
+      for (int i = 0; i < vectors(); ++i)
+        v[i] = divisor.Apply(d, hn::Add(hn::Zero(d), LoadAs(d, from + c + i * lanes)));
+      for (C *at = first + c, *stop = at + (next - column) * inner; at < stop; at += inner) {
+        CENOTE_UNROLL
+        for (int i = 0; i < vectors(); ++i) hn::StoreU(v[i], d, at + i * lanes);
+      }
+    };
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= inner; c += 4 * lanes) spread(c, std::integral_constant<int, 4>{});
+    for (; c < inner; c += lanes) spread(smaller(c, inner - lanes), std::integral_constant<int, 1>{});
+  }
+}
+
+/// One row of grad_input, put at `result`, or a little behind it: that is returned.
+template <Map kMap, class T, class C, class Tall>
+const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers,
+                      const Workspace<T, C>& space, char* scratch, const UnitCursor& unit, const RowRange& depth,
+                      const RowRange& height, Tall& tall, C* result) {
+  const Problem& p = plan.problem;
+  const Tile& tile = unit.tile();
+  const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
+  C* scaled = reinterpret_cast<C*>(space.packed);
+  auto finish = [&](C* values) HWY_ATTR {
+    if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, values);
+    return values;
+  };
+  if (rows == 0) {
+    std::memset(static_cast<void*>(result), 0, static_cast<std::size_t>(tile.target_columns * plan.inner) * sizeof(C));
+    return finish(result);
+  }
+  auto row_at = [&](std::int64_t i, std::int64_t& od, std::int64_t& oh) {
+    od = depth.first + i / height.count * depth.step;
+    oh = height.first + i % height.count * height.step;
+  };
+  // Where all covering rows have one divisor, they are summed first and divided once. Integers truncate each quotient.
+  bool alike = kMap != Map::power && (hwy::IsFloat<C>() || p.reduction == Reduction::sum);
+  const double factor = RowFactor(plan, depth.first, height.first);
+  std::int64_t od = 0, oh = 0;
+  for (std::int64_t i = 1; alike && i < rows; ++i) {
+    row_at(i, od, oh);
+    alike = RowFactor(plan, od, oh) == factor;
+  }
+  const auto* source = static_cast<const T*>(pointers.source);
+  if constexpr (hwy::IsFloat<C>() && kHasVectors && kMap != Map::power) {
+    if (plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense && alike && rows == 1) {
+      SpreadRow(plan, tile, source + unit.offset(plan.source, depth.first, height.first, tile.source_first), factor,
+                result);
+      return result;
+    }
+  }
+  C* buffer = space.buffer + tile.pad_left * plan.inner;
+  if (alike) {
+    if (plan.tall) {
+      tall.Run(unit, tile);
+    } else {
+      FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height, source, space);
+    }
+    if (p.reduction == Reduction::average)
+      DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer, buffer);
+  }
+  for (std::int64_t i = 0; !alike && i < rows; ++i) {
+    row_at(i, od, oh);
+    ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, scaled);
+    RowBlock<C, CodeOf<C>> block{{scaled}, {0}, 1, i > 0};
+    Ahead nothing;
+    Down<Fold::sum>(block, tile.source_columns * plan.inner, nothing, buffer, space.codes);
+    FillPadding<Fold::sum>(plan, tile, space.buffer, space.codes);
+  }
+  Along<Fold::sum, false>(AlongRow<C>{plan, tile, space.buffer, space.codes, result, space.result_codes, 0});
+  return finish(result + tile.column_shift);
+}
+
 /// Units [begin, end) of grad_input. `forward` is the forward's plan (Lp only); its scratch, and a row for its sums, lie behind
 /// this plan's.
 template <Map kMap, class T, class C>
 void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers, std::int64_t begin,
                      std::int64_t end, char* scratch) {
   const Workspace<T, C> space(plan, scratch);
-  C* scaled = reinterpret_cast<C*>(space.packed);
-  const Problem& p = plan.problem;
   UnitCursor unit(plan, begin);
   TallFold<Fold::sum, Map::identity, T, C> tall(plan, pointers.source, space, scratch);
   StreamWriter writer;
   RowRange last_depth{}, last_height{};
+  const C* values = nullptr;
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
     const RowRange depth = SourceRows(plan, 0, unit.depth), height = SourceRows(plan, 1, unit.height);
+    T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first);
+    C* result = space.result;
+    if constexpr (std::is_same_v<T, C> && kMap != Map::power) {
+      // Where whole vectors do not reach beyond the row, it is put straight where it belongs.
+      if (plan.columns == Columns::per_channel && plan.target.dense && !plan.streams) result = target;
+    }
     // Neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
     const bool same =
         kMap != Map::power && index > begin && unit.height > 0 && depth == last_depth && height == last_height;
+    if (!same) {
+      values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, result);
+    }
     last_depth = depth;
     last_height = height;
-    if (same) {
-      PutRow(plan, tile.target_columns,
-             space.result + (depth.count * height.count > 0 && tile.source_columns > 0 ? tile.column_shift : 0),
-             space.staged,
-             static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first),
-             writer);
-      continue;
-    }
-    const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
-    C* buffer = space.buffer + tile.pad_left * plan.inner;
-    auto row_at = [&](std::int64_t i, std::int64_t& od, std::int64_t& oh) {
-      od = depth.first + i / height.count * depth.step;
-      oh = height.first + i % height.count * height.step;
-    };
-    // Where all covering rows have one divisor, they are summed first and divided once. Integers truncate each quotient.
-    bool alike = kMap != Map::power && (hwy::IsFloat<C>() || p.reduction == Reduction::sum);
-    const double factor = rows > 0 ? RowFactor(plan, depth.first, height.first) : 1;
-    std::int64_t od = 0, oh = 0;
-    for (std::int64_t i = 1; alike && i < rows; ++i) {
-      row_at(i, od, oh);
-      alike = RowFactor(plan, od, oh) == factor;
-    }
-    if (alike && rows > 0) {
-      if (plan.tall) {
-        tall.Run(unit, tile);
-      } else {
-        FoldSourceRows<Fold::sum, Map::identity>(plan, unit, tile, depth, height,
-                                                 static_cast<const T*>(pointers.source), space);
-      }
-      if (p.reduction == Reduction::average)
-        DivideRow(plan, tile.source_first, tile.source_columns, factor, buffer, buffer);
-    }
-    for (std::int64_t i = 0; !alike && i < rows; ++i) {
-      row_at(i, od, oh);
-      ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, scaled);
-      RowBlock<C, CodeOf<C>> block{{scaled}, {0}, 1, i > 0};
-      Ahead nothing;
-      Down<Fold::sum>(block, tile.source_columns * plan.inner, nothing, buffer, space.codes);
-      FillPadding<Fold::sum>(plan, tile, space.buffer, space.codes);
-    }
-    C* result = space.result;
-    if (rows == 0) {
-      for (std::int64_t q = 0; q < tile.target_columns * plan.inner; ++q) result[q] = 0;
-    } else {
-      Along<Fold::sum, false>(AlongRow<C>{plan, tile, space.buffer, space.codes, result, space.result_codes, 0});
-      result += tile.column_shift;
-    }
-    if constexpr (kMap == Map::power) MultiplyBySlope(plan, pointers, space, unit, scaled, result);
-    PutRow(plan, tile.target_columns, result, space.staged,
-           static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first),
-           writer);
+    if (static_cast<const void*>(values) != target)
+      PutRow(plan, tile.target_columns, values, space.staged, target, writer);
   }
 }
 

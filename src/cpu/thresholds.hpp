@@ -36,6 +36,10 @@ inline constexpr std::int64_t kFetchBytes = 8192;
 inline constexpr std::int64_t kStoreAndLoad = 2;
 inline constexpr std::int64_t kPasses = 4;
 
+/// Windows one column apart are folded straight from their taps only where a column has at least so many vectors of channels: where
+/// it has fewer, whole rows do without a start and an end for each column.
+inline constexpr std::int64_t kDirectVectors = 4;
+
 /// Instructions of folding a vector into a maximum (with its NaN), into one with its index, and into one with its index where the
 /// order does not settle ties; and of a row's further passes, per vector of outputs.
 inline constexpr std::int64_t kMaxFold = 3;
