@@ -151,7 +151,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Described& described, const RowK
   }
   if (at > static_cast<std::size_t>(kBlockBytes)) return nullptr;
   std::optional<RowWork> work = RowWork::make(block_problem(p, group), kernels);
-  if (!work) return nullptr;
+  if (!work || work->reads_indices()) return nullptr;
   return std::make_unique<BlockKernel>(described, tensors, std::move(*work), group, at);
 }
 

@@ -7,6 +7,7 @@
 #endif
 
 #include "cpu/gather-inl.h"
+#include "cpu/gather_columns-inl.h"
 #include "cpu/kernels.hpp"
 #include "cpu/scatter-inl.h"
 #include "cpu/sum_backward-inl.h"
@@ -38,7 +39,10 @@ constexpr RowKernels MakeKernels() {
   k.sum_backward = SumBackwardRows<Map::identity, T, C>;
   k.scatter_add = ScatterAdd<T, C>;
   if constexpr (floating) {
-    if constexpr (kHasVectors) k.gather = GatherRows<T, C>;
+#if HWY_TARGET != HWY_SCALAR
+    k.gather = GatherRows<T, C>;
+    k.gather_columns = GatherColumnRows<T, C>;
+#endif
     k.max_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;

@@ -28,7 +28,7 @@ struct RowKernels {
   FoldRowsFn sum_wide;  // integers of more than a byte whose sums may not fit in 32 bits
   FoldRowsFn power;
   SumBackwardFn sum_backward, power_backward;
-  GatherRowsFn gather;
+  GatherRowsFn gather, gather_columns;
   ScatterFn scatter_add;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;

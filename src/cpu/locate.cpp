@@ -238,10 +238,94 @@ bool LocateFlat(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
   return wrong == 0;
 }
 
-/// Taps of the window. kEven: every window has the kernel's taps, clipped or not.
-template <bool kEven, class Windows>
+/// Where no byte of `place`, less the one of `skipped`, is above the one of `limit`.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Mask<D> BytesWithin(D d, V place, V skipped, V limit) {
+#if HWY_TARGET == HWY_SCALAR
+  bool within = true;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const auto byte = [shift](V v) { return static_cast<std::uint8_t>(hn::GetLane(v) >> shift); };
+    within = within && static_cast<std::uint8_t>(byte(place) - byte(skipped)) <= byte(limit);
+  }
+  return hn::Eq(hn::Set(d, within ? 1U : 0U), hn::Set(d, 1U));
+#else
+  const hn::Repartition<std::uint8_t, D> d8;
+  const auto left = hn::Sub(hn::BitCast(d8, place), hn::BitCast(d8, skipped));
+  return hn::Eq(hn::BitCast(d, hn::Min(left, hn::BitCast(d8, limit))), hn::BitCast(d, left));
+#endif
+}
+
+/// Tables of so many vectors at most are looked up in registers.
+constexpr std::int64_t kTablePieces = 4;
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void LookUp(D d, const ScatterPlan& plan, V tap, std::int64_t pieces, V& offset, V& place) {
+#if HWY_TARGET == HWY_SCALAR
+  (void)pieces;
+  offset = hn::LoadU(d, plan.tap_offsets.data() + hn::GetLane(tap));
+  place = hn::LoadU(d, plan.tap_places.data() + hn::GetLane(tap));
+#else
+  const std::size_t lanes = hn::Lanes(d);
+  const auto at = hn::IndicesFromVec(d, hn::And(tap, hn::Set(d, static_cast<std::uint32_t>(lanes - 1))));
+  offset = hn::TableLookupLanes(hn::LoadU(d, plan.tap_offsets.data()), at);
+  place = hn::TableLookupLanes(hn::LoadU(d, plan.tap_places.data()), at);
+  for (std::size_t first = lanes; first < static_cast<std::size_t>(pieces) * lanes; first += lanes) {
+    const auto behind = hn::Gt(tap, hn::Set(d, static_cast<std::uint32_t>(first - 1)));
+    offset = hn::IfThenElse(behind, hn::TableLookupLanes(hn::LoadU(d, plan.tap_offsets.data() + first), at), offset);
+    place = hn::IfThenElse(behind, hn::TableLookupLanes(hn::LoadU(d, plan.tap_places.data() + first), at), place);
+  }
+#endif
+}
+
+/// Taps of sliding windows: tables tell where each lies, counted from the unclipped window's first, and its place in the window along
+/// the three axes, a byte each. What a window's clipping leaves of it is then one comparison of four bytes.
+template <bool kOneColumn>
+bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const bool whole_planes = !plan.rows.empty();  // whose tables know everything
+  const std::int64_t slice = job.depth.first - job.depth.skipped * job.depth.step;
+  const std::int64_t line =
+      slice * plan.problem.axis[1].input + job.height.first - job.height.skipped * job.height.step;
+  auto rows = [&](std::int64_t value) { return hn::Set(d, whole_planes ? 0 : static_cast<std::uint32_t>(value)); };
+  const auto origin = rows(line * plan.problem.axis[2].input - job.base);
+  const auto skipped = rows(skipped_byte(job.depth) << 16 | skipped_byte(job.height) << 8);
+  const auto limit = rows(last_byte(job.depth) << 16 | last_byte(job.height) << 8);
+  const auto unknown = static_cast<std::uint32_t>(plan.tap_offsets.size() - kTableSlack);
+  const auto* offsets = reinterpret_cast<const std::int32_t*>(plan.tap_offsets.data());
+  const auto* places = reinterpret_cast<const std::int32_t*>(plan.tap_places.data());
+  const std::int64_t pieces = unknown / lanes + 1;
+  const auto nowhere = hn::Set(d, kNowhere);
+  const Elements elements(plan, job);
+  auto column = [&](const std::uint32_t* table, std::int64_t i)
+                    HWY_ATTR { return kOneColumn ? hn::Set(d, *table) : hn::LoadU(d, table + i); };
+  auto wrong = hn::Zero(d);
+  for (std::int64_t i = 0; i < job.count; i += lanes) {  // whole vectors: tables and spots have room behind them
+    const auto index = hn::LoadU(d, job.spots + i);
+    const auto tap = hn::Min(index, hn::Set(d, unknown));
+    auto offset = hn::Undefined(d), place = hn::Undefined(d);
+    if (pieces <= kTablePieces) {
+      LookUp(d, plan, tap, pieces, offset, place);
+    } else {
+      offset = hn::BitCast(d, hn::GatherIndex(di, offsets, hn::BitCast(di, tap)));
+      place = hn::BitCast(d, hn::GatherIndex(di, places, hn::BitCast(di, tap)));
+    }
+    const auto valid =
+        BytesWithin(d, place, hn::Or(skipped, column(job.skips, i)), hn::Or(limit, column(job.limits, i)));
+    auto fine = hn::Or(valid, hn::Eq(index, nowhere));
+    if (i + lanes > job.count) fine = hn::Or(fine, hn::Not(hn::FirstN(d, static_cast<std::size_t>(job.count - i))));
+    wrong = hn::Or(wrong, hn::IfThenZeroElse(fine, nowhere));
+    elements.Put(i, hn::Add(hn::Add(origin, column(job.origins, i)), offset), valid);
+  }
+  return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+}
+
+/// Taps of any windows.
+template <class Windows>
 bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   const Axis* axis = plan.problem.axis;
+  const bool even = axis[2].rule == WindowRule::sliding;
   const auto plane_width = static_cast<std::uint32_t>(axis[2].input),
              plane_height = static_cast<std::uint32_t>(axis[1].input);
   const auto whole_h = static_cast<std::uint32_t>(job.height.whole);
@@ -258,9 +342,9 @@ bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
   for (std::int64_t i = 0; i < job.count; ++i) {
     const std::uint32_t index = spots[i];
     const std::uint32_t tap = index < kBeyond ? index : kBeyond;
-    const std::uint32_t whole_w = kEven ? plan.kernel_width.divisor : windows.TapsOf(i);
-    const std::uint32_t lines = kEven ? plan.kernel_width(tap) : tap / (whole_w == 0 ? 1 : whole_w);
-    const std::uint32_t slices = kEven ? plan.kernel_height(lines) : lines / (whole_h == 0 ? 1 : whole_h);
+    const std::uint32_t whole_w = even ? static_cast<std::uint32_t>(axis[2].kernel) : windows.TapsOf(i);
+    const std::uint32_t lines = tap / (whole_w == 0 ? 1 : whole_w);
+    const std::uint32_t slices = lines / (whole_h == 0 ? 1 : whole_h);
     const std::uint32_t w = tap - lines * whole_w - windows.SkippedOf(i), h = lines - slices * whole_h - skipped_h,
                         d = slices - skipped_d;
     const bool valid = w < windows.TapsOf(i) && h < high && d < deep;
@@ -294,8 +378,7 @@ void ToElements(const ScatterPlan& plan, const LocateJob& job) {
 template <class Windows>
 bool LocateByDivision(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   if (plan.problem.index_kind == IndexKind::window) {
-    const bool even = plan.problem.axis[2].rule == WindowRule::sliding;
-    return even ? LocateTaps<true>(plan, job, windows) : LocateTaps<false>(plan, job, windows);
+    return LocateTaps(plan, job, windows);
   }
   if (plan.problem.op == Op::max_unpool) return LocateAnywhere(plan, job);
   const bool deep = plan.problem.axis[0].input > 1;
@@ -330,6 +413,9 @@ bool Locate(const ScatterPlan& plan, const LocateJob& job) {
     for (std::int64_t i = 0; i < job.count; ++i) job.spots[i] = kNowhere;
     ToElements(plan, job);
     return false;
+  }
+  if (!plan.tap_offsets.empty()) {
+    return job.one_column ? LocateTabledTaps<true>(plan, job) : LocateTabledTaps<false>(plan, job);
   }
   if (!plan.rows.empty()) return LocateInPlanes(plan, job);
   if (job.one_column) {

@@ -67,6 +67,9 @@ bool is_worth_direct(const Problem& p) {
 Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
   const Axis& axis = plan.problem.axis[2];
   const bool regular = is_regular(axis, task);
+  if (task == RowTask::max_backward && plan.inner > 1) {
+    return plan.inner >= larger(1, lanes) ? Columns::per_channel : Columns::gathered;
+  }
   // Columns of many channels and few taps need no buffered row; more taps are summed up in another order.
   const bool direct = task == RowTask::fold && plan.inner > 1 && plan.inner >= kDirectVectors * lanes &&
                       plan.source.dense && axis.kernel < kDoublingTaps && is_worth_direct(plan.problem);
@@ -134,34 +137,53 @@ std::int64_t extent_of(const Problem& p, const Layout& l) {
          (p.axis[2].input - 1) * l.w + 1;
 }
 
-/// Planar windows of few taps that do not overlap along the row, all with a tap inside. `slots`: output rows to be kept.
+/// Windows of few taps, all with a tap inside: planar ones that do not overlap along the row, and any in columns of many channels.
+/// `slots`: output rows to be kept.
 bool gathers(RowPlan& plan, std::int64_t& slots) {
   const Problem& p = plan.problem;
   const Axis& width = p.axis[2];
-  if (plan.inner != 1 || !plan.source.dense || !plan.indices.dense || width.output < kGatheredColumns) return false;
-  if (plan.columns != Columns::phased || width.kernel > width.stride) return false;
-  if (p.index_dtype != DType::i64 && p.index_dtype != DType::u8) return false;  // PyTorch's, and what the tape keeps
-  std::int64_t taps = width.kernel;
+  const bool columns = plan.inner > 1;
+  const std::int64_t most_taps = columns ? kGatheredColumnTaps : kGatheredTaps;
+  if (!plan.source.dense || !plan.indices.dense || plan.may_be_empty) return false;
+  // PyTorch's indices, and what the tape keeps. Flat ones of columns are cheaper compared where they are read, see CompareColumns.
+  if (p.index_dtype != DType::u8 && (columns || p.index_dtype != DType::i64)) return false;
+  if (columns && plan.columns != Columns::per_channel) return false;
+  if (!columns && (plan.columns != Columns::phased || width.kernel > width.stride || width.output < kGatheredColumns))
+    return false;
+  std::int64_t taps = 1;
   slots = 1;
-  for (int a = 0; a < 2; ++a) {
+  for (int a = 0; a < 3; ++a) {
     const Axis& axis = p.axis[a];
-    if (axis.rule == WindowRule::adaptive || axis.kernel > kGatheredTaps || axis.input > kMostRows) return false;
+    if (axis.rule == WindowRule::adaptive || axis.kernel > most_taps) return false;
     taps *= axis.kernel;
-    std::int64_t span = 1;  // of output rows from the first to the last that see an input row
+    if (a == 2 && !columns) continue;
+    if (axis.input > kMostRows || axis.output > kMostRows) return false;
+    std::int64_t span = 1;  // of outputs from the first to the last that see an input
     for (std::int64_t i = 0; i < axis.input; ++i) {
       const Cover c = cover(axis, i);
       plan.covers[a].push_back(c);
       span = larger(span, (c.count - 1) * c.step + 1);
     }
-    if (span > kMostSlots) return false;
+    for (std::int64_t o = 0; o < axis.output; ++o) {
+      const Window w = window(axis, o);
+      if (w.count == 0) return false;
+      if (a == 2) {
+        plan.windows.push_back(w);
+      } else if (span <= kMostSlots) {
+        plan.slot_of[a].push_back(static_cast<std::uint8_t>(o % span));
+      }
+    }
+    if (a == 2) continue;
     slots *= span;
     if (a == 1) plan.slot_heights = span;
-    for (std::int64_t o = 0; o < axis.output; ++o) {
-      if (window(axis, o).count == 0) return false;
-      plan.slot_of[a].push_back(static_cast<std::uint8_t>(o % span));
+    if (slots > kMostSlots) return false;
+  }
+  for (Tile& tile : plan.tiles) {
+    for (const Window& w : plan.windows) {
+      if (w.first >= tile.target_first && w.first < tile.target_first + tile.target_columns) ++tile.owned;
     }
   }
-  return taps <= kGatheredTaps && slots <= kMostSlots && !plan.may_be_empty && window(width, 0).count > 0;
+  return taps <= most_taps && window(width, 0).count > 0;
 }
 
 bool is_power_of_two(double value) {
@@ -473,7 +495,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
   std::int64_t slots = 0;
   if (task == RowTask::max_backward && !gathers(plan, slots)) return false;
-  place_scratch(plan, lane, vector_bytes, slots);
+  place_scratch(plan, lane, vector_bytes, plan.inner == 1 ? slots : 0);
   return true;
 }
 

@@ -104,10 +104,10 @@ std::optional<RowWork> RowWork::make(const Problem& p, const RowKernels& kernels
   if (max && p.absolute) return std::nullopt;
   if (max) {
     work.task_ = RowTask::max_backward;
-    work.gather_ = kernels.gather;
     if (!p.with_indices || kernels.gather == nullptr ||
         !make_row_plan(p, work.task_, kernels.fold_lane, vector, work.plan_))
       return std::nullopt;
+    work.gather_ = work.plan_.inner > 1 ? kernels.gather_columns : kernels.gather;
     return work;
   }
   work.task_ = RowTask::sum_backward;

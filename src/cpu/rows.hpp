@@ -59,6 +59,7 @@ struct Tile {
   std::int64_t pad_left, pad_right;  // columns of identity around the buffered source columns
   std::int64_t first_unit;           // phased: (target_first + pad_begin) / stride
   std::int64_t column_shift;         // phased: columns of the interleaved row before the first real one
+  std::int64_t owned;                // backward of maxima in columns: outputs whose windows begin here
 };
 
 /// The source rows of one target row along one axis: input rows of a window, or output rows that see an input.
@@ -109,8 +110,10 @@ struct RowPlan {
   double power_factor;                             // lp: taps of the full kernel
   bool factor_is_power_of_two;  // uniform, and every row's product with it too: multiply instead of dividing
 
-  // Backward of maxima: the output rows that see each input row along depth and height, and the converted rows that are kept, see gather-inl.h.
-  std::array<std::vector<Cover>, 2> covers;
+  // Backward of maxima: the outputs that see each input along depth, height and (columns) width, the windows along the width, and
+  // the output rows that are kept, see gather-inl.h and gather_columns-inl.h.
+  std::array<std::vector<Cover>, 3> covers;
+  std::vector<Window> windows;
   std::int64_t slot_heights, slot_pad;               // columns of room before and behind a kept row
   std::array<std::vector<std::uint8_t>, 2> slot_of;  // where an output's row is kept
   std::size_t slots_at, slot_pitch;

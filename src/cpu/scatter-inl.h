@@ -63,6 +63,11 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
         job.first = plan.first.data() + x;
         job.taps = plan.taps.data() + x;
         job.skipped = plan.skipped.data() + x;
+        if (!plan.origins.empty()) {
+          job.origins = plan.origins.data() + x;
+          job.skips = plan.skips.data() + x;
+          job.limits = plan.limits.data() + x;
+        }
         job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {
           reach_windows(x / wide, (x + (job.one_column ? 1 : job.count) - 1) / wide);
@@ -167,7 +172,7 @@ class RollingSums {
 
 /// Columns of many channels: every tap of an output's window is compared with its indices, a vector of channels at a time, and
 /// the gradients of those that point to it are added. Each index must be found once, or be "none".
-template <class T, class C, class Index>
+template <class T, class C>
 bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, const ScatterUnit& unit,
                     RollingSums<T, C>& rolling) {
   using Code = CodeOf<C>;
@@ -175,10 +180,9 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
   const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Problem& p = plan.problem;
-  const bool flat = p.index_kind != IndexKind::window;
   const std::int64_t height = p.axis[1].input, width = p.axis[2].input, channels = unit.channels;
   const std::int64_t slab = unit.slab * height * width;
-  const auto* indices = static_cast<const Index*>(pointers.indices);
+  const auto* indices = static_cast<const std::int64_t*>(pointers.indices);
   const auto* gradients = static_cast<const T*>(pointers.small_in);
   const auto none = hn::Set(di, Code{-1});
   auto wrong = hn::Zero(di);
@@ -203,19 +207,17 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
           for (std::int64_t y = 0; y < height_window.count; ++y) {
             const std::int64_t line =
                 (depth_window.first + z * depth_window.step) * height + height_window.first + y * height_window.step;
-            const std::int64_t number = (depth_window.skipped + z) * height_window.whole + height_window.skipped + y;
             for (std::int64_t x = 0; x < plan.taps[column]; ++x, ++taps) {
               const std::int64_t position = line * width + plan.first[column] + x * plan.step[2];
               const std::int64_t place = position - slab - stage.base;
-              const std::int64_t whole = p.axis[2].rule == WindowRule::adaptive ? plan.taps[column] : p.axis[2].kernel;
               places[taps] = place >= 0 && place < stage.positions ? rolling.sums() + place * channels : nullptr;
-              codes[taps] = static_cast<Code>(flat ? position : number * whole + plan.skipped[column] + x);
+              codes[taps] = static_cast<Code>(position);
             }
           }
         }
         auto offset = [&](const Layout& l)
                           HWY_ATTR { return unit.major * l.n + unit.channel * l.c + od * l.d + oh * l.h + ow * l.w; };
-        const Index* index = indices + offset(p.indices);
+        const std::int64_t* index = indices + offset(p.indices);
         const T* gradient = gradients + offset(p.grad_output);
         for (std::int64_t next = 0; next < channels; next += lanes) {
           const bool whole = next + lanes <= channels;
@@ -238,13 +240,6 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
     }
   }
   return hn::AllTrue(di, hn::Eq(wrong, hn::Zero(di)));
-}
-
-template <class T, class C>
-bool CompareUnit(const ScatterPlan& plan, const ScatterPointers& pointers, const ScatterUnit& unit,
-                 RollingSums<T, C>& rolling) {
-  if (plan.problem.index_dtype == DType::i64) return CompareColumns<T, C, std::int64_t>(plan, pointers, unit, rolling);
-  return CompareColumns<T, C, std::uint8_t>(plan, pointers, unit, rolling);
 }
 
 /// Adds gradients to their spots, `run` of them in a row for one plane: several planes in turns, since neighbouring windows often
@@ -283,7 +278,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
     RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out, writer);
     if constexpr (hwy::IsFloat<C>() && kHasVectors) {
       if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
-        valid = CompareUnit(plan, pointers, unit, rolling) && valid;
+        valid = CompareColumns(plan, pointers, unit, rolling) && valid;
         rolling.Finish();
         continue;
       }

@@ -7,9 +7,6 @@
 namespace cenote::simd {
 namespace {
 
-/// Numbers that whole vectors may touch behind a table.
-constexpr std::int64_t kSlack = 16;
-
 /// Whether the elements of a row (planar) or of a column (channels-last) are consecutive.
 bool is_consecutive(const Layout& l, bool channels_last, std::int64_t columns) {
   return channels_last ? l.c == 1 : l.w == 1 || columns == 1;
@@ -33,6 +30,61 @@ std::vector<Band> cut(const Axis& axis, std::int64_t slices) {
   return bands;
 }
 
+/// Taps of sliding windows small enough for bytes.
+bool has_tap_tables(const Problem& p) {
+  std::int64_t taps = 1;
+  for (const Axis& axis : p.axis) {
+    if (axis.rule == WindowRule::adaptive || axis.kernel > UINT8_MAX) return false;
+    taps *= axis.kernel;
+  }
+  return p.op != Op::max_unpool && p.index_kind == IndexKind::window && taps <= kTabledTaps;
+}
+
+std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
+  return static_cast<std::uint32_t>(d << 16 | h << 8 | w);
+}
+
+void make_tap_tables(const Problem& p, ScatterPlan& plan) {
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  for (std::int64_t z = 0; z < depth.kernel; ++z) {
+    for (std::int64_t y = 0; y < height.kernel; ++y) {
+      for (std::int64_t x = 0; x < width.kernel; ++x) {
+        const std::int64_t line = z * depth.dilation * height.input + y * height.dilation;
+        plan.tap_offsets.push_back(static_cast<std::uint32_t>(line * width.input + x * width.dilation));
+        plan.tap_places.push_back(in_bytes(z, y, x));
+      }
+    }
+  }
+  plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
+  plan.tap_places.resize(plan.tap_offsets.size(), in_bytes(UINT8_MAX, UINT8_MAX, UINT8_MAX));
+
+  auto origin = [](const Window& w) { return w.first - w.skipped * w.step; };
+  auto add = [&](std::int64_t first, const Window& d, const Window& h, const Window& w) {
+    plan.origins.push_back(static_cast<std::uint32_t>(first));
+    plan.skips.push_back(in_bytes(skipped_byte(d), skipped_byte(h), skipped_byte(w)));
+    plan.limits.push_back(in_bytes(last_byte(d), last_byte(h), last_byte(w)));
+  };
+  if (plan.rows.empty()) {
+    const Window whole{0, 1, 1, 0, 1, 1};
+    for (std::int64_t i = 0; i < width.output * (plan.expanded ? plan.inner : 1); ++i) {
+      const Window w = window(width, plan.expanded ? i / plan.inner : i);
+      add(origin(w), whole, whole, w);
+    }
+  } else {
+    for (std::int64_t plane = 0; plane < plan.group; ++plane) {
+      for (std::int64_t od = 0; od < depth.output; ++od) {
+        for (std::int64_t oh = 0; oh < height.output; ++oh) {
+          for (std::int64_t ow = 0; ow < width.output; ++ow) {
+            const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
+            add((origin(d) * height.input + origin(h)) * width.input + origin(w), d, h, w);
+          }
+        }
+      }
+    }
+  }
+  for (auto* table : {&plan.origins, &plan.skips, &plan.limits}) table->resize(table->size() + kTableSlack);
+}
+
 /// Tables for whole planes, where they are small enough and their outputs lie one after the other.
 bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
@@ -41,7 +93,7 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
     return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
   };
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      p.op == Op::max_unpool || p.index_kind == IndexKind::window || width.dilation != 1 ||
+      p.op == Op::max_unpool || (p.index_kind == IndexKind::window && !has_tap_tables(p)) || width.dilation != 1 ||
       depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs ||
       outputs * depth.kernel * height.kernel > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
@@ -67,7 +119,7 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
     if (plan.group > kPlanesInTurns) plan.group = plan.group / kPlanesInTurns * kPlanesInTurns;
   }
   plan.segment = outputs * plan.group;
-  const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kSlack);
+  const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kTableSlack);
   plan.first.assign(pitch, 0);
   plan.taps.assign(pitch * plan.rows.size(), 0);
   plan.channel.assign(pitch, 0);
@@ -160,8 +212,9 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     plan.streams = described.bytes_moved >= kStreamBytes;
     plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
     if (plan.in_place) plan.capacity = slices;
-    const bool usual = p.index_dtype == DType::i64 || p.index_dtype == DType::u8;  // PyTorch's, and what the tape keeps
-    plan.compares = is_floating(p.dtype) && usual && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
+    // PyTorch's indices; what the tape keeps is gathered.
+    plan.compares =
+        is_floating(p.dtype) && p.index_dtype == DType::i64 && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
   }
 
   const std::int64_t columns = axis[2].output;
@@ -184,24 +237,23 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.inner));
   }
   for (auto* table : {&plan.first, &plan.taps, &plan.skipped, &plan.channel}) {
-    if (!tabled) table->resize(table->size() + kSlack);
+    if (!tabled) table->resize(table->size() + kTableSlack);
   }
   plan.width = Divider(axis[2].input);
   plan.height = Divider(axis[1].input);
-  plan.kernel_width = Divider(smaller(axis[2].kernel, INT32_MAX));
-  plan.kernel_height = Divider(smaller(axis[1].kernel, INT32_MAX));
   for (int a = 0; a < 3; ++a) {
     plan.step[a] = static_cast<std::uint32_t>(smaller(axis[a].dilation, INT32_MAX));
     if (axis[a].rule == WindowRule::sliding && axis[a].dilation > 1) plan.dilated = true;
   }
 
   if (!tabled) plan.group = 1;
+  if (has_tap_tables(p)) make_tap_tables(p, plan);
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at =
       unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) + kSpare * lane);
   if (plan.in_place) plan.spots_at = 0;
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
-  const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kSlack;
+  const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kTableSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);
   plan.bytes = plan.values_at + aligned(static_cast<std::size_t>(segment) * lane);
   return true;

@@ -40,6 +40,10 @@ inline std::int64_t latest_end(const Axis& axis, std::int64_t o) {
                                   axis.input);
 }
 
+/// The taps cut off in front of a clipped window and the last one left, counted from there, as bytes. In one without taps, none is.
+inline std::int64_t skipped_byte(const Window& w) { return w.count == 0 ? UINT8_MAX : w.skipped; }
+inline std::int64_t last_byte(const Window& w) { return w.count == 0 ? 0 : w.count - 1; }
+
 /// Slices of the large side's first axis, and the outputs along that axis whose windows reach into them.
 struct Band {
   std::int64_t first, slices;
@@ -71,8 +75,12 @@ struct ScatterPlan {
   std::vector<std::uint32_t> rows;
   std::int64_t
       group;  // planes located whole in one go, one after the other in memory; `channel` is where each output's plane begins
+  // Where indices are taps of sliding windows: how far each tap lies from the unclipped window's first, and its place in the window,
+  // depth, height and column in a byte each; behind them one that is in no window. And for each output column (or output, where planes
+  // are located whole) where its unclipped window begins, which taps are cut off in front of it, and the last one left behind them.
+  std::vector<std::uint32_t> tap_offsets, tap_places;
+  std::vector<std::uint32_t> origins, skips, limits;
   Divider width, height;  // of the large side
-  Divider kernel_width, kernel_height;
   std::uint32_t step[3];
   bool dilated;
   bool linear;  // positions of the large side lie at one step: `position`, in elements
@@ -107,9 +115,10 @@ struct LocateJob {
   const void* indices;
   DType dtype;
   std::int64_t count;
-  const std::uint32_t *first, *taps, *skipped;  // of each output's window along the row, or (one_column) of all
-  const std::uint32_t* channel;                 // of each output; null where planar or one_column
-  bool one_column;                              // the outputs are the channels of one column
+  const std::uint32_t *first, *taps, *skipped;    // of each output's window along the row, or (one_column) of all
+  const std::uint32_t *origins, *skips, *limits;  // the same where taps have tables
+  const std::uint32_t* channel;                   // of each output; null where planar or one_column
+  bool one_column;                                // the outputs are the channels of one column
   Window depth, height;
   std::int64_t base;        // of the band, as a flat position
   std::uint32_t positions;  // of the band
@@ -117,6 +126,8 @@ struct LocateJob {
   std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it,
                             // or kNowhere where the plan works in place
 };
+/// Numbers that whole vectors may touch behind a table.
+inline constexpr std::int64_t kTableSlack = 16;
 inline constexpr std::uint32_t kNowhere = 0xffffffffU;
 inline constexpr std::int64_t kSpare = 16;
 

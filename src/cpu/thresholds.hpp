@@ -73,6 +73,12 @@ inline constexpr std::int64_t kComparedChannels = 32;
 /// with the index of the one output of a row that sees it. Shorter rows cost more to set up than they save.
 inline constexpr std::int64_t kGatheredTaps = 64;
 inline constexpr std::int64_t kGatheredColumns = 64;
+/// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it.
+inline constexpr std::int64_t kGatheredColumnTaps = 32;
+/// Windows of so few taps have the place of each in a table: 64 KiB. More are taken apart by divisions.
+inline constexpr std::int64_t kTabledTaps = 4096;
+/// Columns a stride apart share what is known about the outputs that see them, up to this stride.
+inline constexpr std::int64_t kGatherPhases = 4;
 /// Units of a scatter that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 

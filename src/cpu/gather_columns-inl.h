@@ -1,0 +1,266 @@
+// The backward of maxima for columns of many channels whose indices are taps of their windows, a byte each: every input gathers from
+// the outputs that chose it. Sixteen bytes compared are a mask for sixteen gradients.
+#if defined(CENOTE_CPU_GATHER_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_GATHER_COLUMNS_INL_H_
+#undef CENOTE_CPU_GATHER_COLUMNS_INL_H_
+#else
+#define CENOTE_CPU_GATHER_COLUMNS_INL_H_
+#endif
+
+#include "cpu/finish-inl.h"
+#include "cpu/thresholds.hpp"
+#include "cpu/unroll.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR  // see kHasVectors
+
+/// An output row that sees the input row: the winning taps of its outputs, and the number of the first tap that the input row is.
+template <class T>
+struct SeeingTaps {
+  const std::uint8_t* taps;
+  const T* gradients;
+  int number;
+};
+
+/// The output rows that see input rows one after the other. Their indices are checked against their windows when they first appear.
+template <class T>
+class TapRows {
+ public:
+  TapRows(const RowPlan& plan, const RowPointers& pointers) : plan_(plan), pointers_(pointers) {
+    for (std::int64_t& row : held_) row = -1;
+  }
+
+  /// Indices of the units so far that are in their windows. Each output belongs to the unit that its window begins in.
+  std::int64_t found() const { return found_; }
+
+  /// Those of one input row, in the order of the outputs. Returns how many.
+  int Find(const UnitCursor& unit, SeeingTaps<T>* rows) {
+    const Problem& p = plan_.problem;
+    const Cover& depth = plan_.covers[0][static_cast<std::size_t>(unit.depth)];
+    const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
+    const Tile& tile = unit.tile();
+    int count = 0;
+    for (std::int64_t z = 0; z < depth.count; ++z) {
+      for (std::int64_t y = 0; y < height.count; ++y) {
+        const std::int64_t od = depth.first + z * depth.step, oh = height.first + y * height.step;
+        const std::int64_t slot = plan_.slot_of[0][static_cast<std::size_t>(od)] * plan_.slot_heights +
+                                  plan_.slot_of[1][static_cast<std::size_t>(oh)];
+        const std::int64_t row =
+            ((unit.major * static_cast<std::int64_t>(plan_.tiles.size()) + unit.tile_index) * p.axis[0].output + od) *
+                p.axis[1].output +
+            oh;
+        const Window deep = window(p.axis[0], od), high = window(p.axis[1], oh);
+        rows[count].taps =
+            static_cast<const std::uint8_t*>(pointers_.indices) + unit.offset(plan_.indices, od, oh, tile.source_first);
+        if (held_[slot] != row) Check(tile, deep, high, rows[count].taps);
+        held_[slot] = row;
+        if (deep.first == unit.depth && high.first == unit.height) found_ += tile.owned * plan_.inner;
+        rows[count].gradients =
+            static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first);
+        const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
+        const std::int64_t tap_height = height.first_tap - y * height.tap_step;
+        rows[count].number = static_cast<int>((tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel);
+        ++count;
+      }
+    }
+    return count;
+  }
+
+ private:
+  static constexpr std::uint8_t kNone = 255;
+
+  void Check(const Tile& tile, const Window& deep, const Window& high, const std::uint8_t* taps) {
+    const Axis* axis = plan_.problem.axis;
+    const bool whole_rows = deep.count == axis[0].kernel && high.count == axis[1].kernel;
+    const auto all = static_cast<std::uint8_t>(axis[0].kernel * axis[1].kernel * axis[2].kernel);
+    bool valid = true;
+    for (std::int64_t o = 0, end; o < tile.source_columns; o = end) {
+      const Window& w = plan_.windows[static_cast<std::size_t>(tile.source_first + o)];
+      const bool whole = whole_rows && w.count == axis[2].kernel;
+      end = o + 1;
+      while (whole && end < tile.source_columns &&
+             plan_.windows[static_cast<std::size_t>(tile.source_first + end)].count == w.count) {
+        ++end;
+      }
+      std::uint8_t inside[kGatheredTaps];
+      int count = 0;
+      for (std::int64_t z = 0; z < deep.count && !whole; ++z) {
+        for (std::int64_t y = 0; y < high.count; ++y) {
+          for (std::int64_t x = 0; x < w.count; ++x) {
+            inside[count++] = static_cast<std::uint8_t>(
+                ((deep.skipped + z) * axis[1].kernel + high.skipped + y) * axis[2].kernel + w.skipped + x);
+          }
+        }
+      }
+      const std::uint8_t* from = taps + o * plan_.inner;
+      const std::int64_t bytes = (end - o) * plan_.inner;
+      valid = (whole ? AllInside(from, bytes, [all](auto d, auto v) HWY_ATTR { return hn::Lt(v, hn::Set(d, all)); })
+                     : AllInside(from, bytes,
+                                 [&](auto d, auto v) HWY_ATTR {
+                                   auto found = hn::Eq(v, hn::Set(d, inside[0]));
+                                   for (int i = 1; i < count; ++i)
+                                     found = hn::Or(found, hn::Eq(v, hn::Set(d, inside[i])));
+                                   return found;
+                                 })) &&
+              valid;
+    }
+    if (!valid) --found_;
+  }
+
+  /// Whether each of so many taps is inside, or "none".
+  template <class Inside>
+  static bool AllInside(const std::uint8_t* taps, std::int64_t count, const Inside& inside) {
+    const hn::ScalableTag<std::uint8_t> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto none = hn::Set(d, kNone);
+    auto wrong = hn::Zero(d);
+    auto look = [&](auto v) HWY_ATTR {
+      wrong = hn::Or(wrong, hn::IfThenZeroElse(hn::Or(inside(d, v), hn::Eq(v, none)), none));
+    };
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) look(hn::LoadU(d, taps + i));
+    if (i < count) {
+      HWY_ALIGN std::uint8_t rest[hn::MaxLanes(d)];
+      std::fill_n(rest, lanes, kNone);
+      std::memcpy(rest, taps + i, static_cast<std::size_t>(count - i));
+      look(hn::Load(d, rest));
+    }
+    return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+  }
+
+  const RowPlan& plan_;
+  const RowPointers& pointers_;
+  std::int64_t held_[kMostSlots];
+  std::int64_t found_ = 0;
+};
+
+/// A mask for lanes of the compute type from one for bytes.
+template <class D, class M>
+HWY_INLINE hn::Mask<D> WideMask(D d, M narrow) {
+#if HWY_TARGET <= HWY_AVX3
+  (void)d;
+  hn::Mask<D> wide;
+  wide.raw = static_cast<decltype(wide.raw)>(narrow.raw);
+  return wide;
+#else
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::int8_t, D> d8;
+  const auto bytes = hn::BitCast(d8, hn::VecFromMask(hn::Rebind<std::uint8_t, D>(), narrow));
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    const auto words = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), bytes);
+    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, words)));
+  } else {
+    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, bytes)));
+  }
+#endif
+}
+
+/// An output that sees the input column.
+template <class T>
+struct SeeingColumn {
+  const std::uint8_t* taps;
+  const T* gradients;
+  std::uint8_t want;  // the tap of its window that the input is
+};
+
+/// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
+template <int kVectors, class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at,
+                                 C* HWY_RESTRICT result) {
+  const hn::Rebind<std::uint8_t, D> d8;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<D> sum[kVectors];
+  CENOTE_UNROLL
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
+  for (int i = 0; i < count; ++i) {
+    const auto want = hn::Set(d8, seeing[i].want);
+    const std::uint8_t* taps = seeing[i].taps + at;
+    const T* gradients = seeing[i].gradients + at;
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const auto points = WideMask(d, hn::Eq(hn::LoadU(d8, taps + v * lanes), want));
+      sum[v] = hn::IfThenElse(points, hn::Add(sum[v], LoadAs(d, gradients + v * lanes)), sum[v]);
+    }
+  }
+  CENOTE_UNROLL
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, result + v * lanes);
+}
+
+/// A row of columns.
+template <class D, class T, class C = hn::TFromD<D>>
+void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps<T>* rows, int count,
+                   C* HWY_RESTRICT result) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t inner = plan.inner;
+  // Columns a stride apart are seen by outputs a column apart: what was found out for one serves the other.
+  struct Phase {
+    SeeingColumn<T> seeing[kGatheredTaps];
+    int count;
+    const Cover* cover;
+  };
+  Phase phases[kGatherPhases];
+  const std::int64_t stride = plan.problem.axis[2].stride;
+  const std::int64_t kept = stride <= kGatherPhases ? stride : 1;
+  for (int i = 0; i < kept; ++i) phases[i].cover = nullptr;
+  for (std::int64_t column = tile.target_first; column < tile.target_first + tile.target_columns; ++column) {
+    const Cover& cover = plan.covers[2][static_cast<std::size_t>(column)];
+    Phase& phase = phases[column % kept];
+    if (phase.cover == nullptr || phase.cover->count != cover.count || phase.cover->first_tap != cover.first_tap) {
+      phase.cover = &cover;
+      phase.count = 0;
+      for (int row = 0; row < count; ++row) {
+        for (std::int64_t x = 0; x < cover.count; ++x) {
+          const std::int64_t at = (cover.first + x * cover.step - tile.source_first) * inner;
+          phase.seeing[phase.count++] = {
+              rows[row].taps + at, rows[row].gradients + at,
+              static_cast<std::uint8_t>(rows[row].number + static_cast<int>(cover.first_tap - x * cover.tap_step))};
+        }
+      }
+    }
+    const std::int64_t moved = (cover.first - phase.cover->first) * inner;
+    C* to = result + (column - tile.target_first) * inner;
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= inner; c += 4 * lanes) GatherChannels<4>(d, phase.seeing, phase.count, moved + c, to + c);
+    if (c + 2 * lanes <= inner) {
+      GatherChannels<2>(d, phase.seeing, phase.count, moved + c, to + c);
+      c += 2 * lanes;
+    }
+    for (; c < inner; c += lanes) {
+      const std::int64_t at = smaller(c, inner - lanes);
+      GatherChannels<1>(d, phase.seeing, phase.count, moved + at, to + at);
+    }
+  }
+}
+
+/// Units [begin, end) of grad_input. Returns how many outputs' indices are in their windows, of those that begin here.
+template <class T, class C>
+std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                              char* scratch) {
+  const hn::ScalableTag<C> d;
+  const Workspace<T, C> space(plan, scratch);
+  TapRows<T> seeing(plan, pointers);
+  SeeingTaps<T> rows[kMostSlots];
+  StreamWriter writer;
+  UnitCursor unit(plan, begin);
+  for (std::int64_t index = begin; index < end; ++index, unit.next()) {
+    const Tile& tile = unit.tile();
+    const int count = tile.source_columns > 0 ? seeing.Find(unit, rows) : 0;
+    T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first);
+    C* result = space.result;
+    if constexpr (std::is_same_v<T, C>) {
+      if (plan.target.dense && !plan.streams) result = target;
+    }
+    GatherColumns(d, plan, tile, rows, count, result);
+    if (static_cast<void*>(result) != target) PutRow(plan, tile.target_columns, result, space.staged, target, writer);
+  }
+  return seeing.found();
+}
+
+#endif
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
