@@ -1,5 +1,7 @@
 #include "suite.hpp"
 
+#include <cenote/plan.hpp>
+
 #include "json.hpp"
 #include "reference/reference.hpp"
 
@@ -198,14 +200,14 @@ std::string label(const Row& row) {
   return row.pool->name + ' ' + name_of(row.dtype) + ' ' + name_of(row.layout) + ' ' + name_of(row.pass);
 }
 
-std::vector<Row> rows_of(const std::vector<Case>& cases, const std::string& filter) {
+std::vector<Row> rows_of(const std::vector<Case>& cases, const std::string& filter, IndexKind saved_kind) {
   const std::regex wanted(filter.empty() ? ".*" : filter);
   std::vector<Row> rows;
   for (const Case& pool : cases) {
     for (const DType dtype : pool.dtypes) {
       for (const MemoryFormat layout : pool.layouts) {
         for (const RowPass pass : pool.passes) {
-          const Row row{&pool, dtype, layout, pass};
+          const Row row{&pool, dtype, layout, pass, saved_kind};
           if (std::regex_search(label(row), wanted)) rows.push_back(row);
         }
       }
@@ -220,6 +222,15 @@ bool uses_saved_indices(const Row& row) {
   return row.pass == RowPass::backward && (op == Op::max_pool || op == Op::min_pool || op == Op::adaptive_max_pool);
 }
 
+DType saved_index_dtype(const Row& row) {
+  PoolSpec spec = row.pool->spec;
+  if (spec.op == Op::max_unpool) return DType::i64;
+  spec.return_indices = true;
+  spec.index_kind = row.saved_kind;
+  const Shape input{std::span<const std::int64_t>(row.pool->shape)};
+  return Plan::make(Pass::forward, TensorDesc::contiguous(row.dtype, input), spec).indices().dtype;
+}
+
 std::int64_t bytes_of(const Row& row) {
   const Geometry& g = row.pool->geometry;
   const auto element = static_cast<std::int64_t>(size_of(row.dtype));
@@ -227,7 +238,8 @@ std::int64_t bytes_of(const Row& row) {
   std::int64_t bytes = (g.input_count() + g.output_count()) * element;
   if (row.pool->spec.op == Op::lp_pool && row.pass == RowPass::backward) bytes += g.input_count() * element;
   const std::int64_t indices = row.pool->spec.op == Op::max_unpool ? g.input_count() : g.output_count();
-  if (uses_saved_indices(row) || row.pass == RowPass::forward_indices) bytes += indices * 8;
+  if (row.pass == RowPass::forward_indices && row.pool->spec.op != Op::max_unpool) return bytes + indices * 8;
+  if (uses_saved_indices(row)) bytes += indices * static_cast<std::int64_t>(size_of(saved_index_dtype(row)));
   return bytes;
 }
 

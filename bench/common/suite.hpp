@@ -12,7 +12,7 @@
 
 namespace cenote::bench {
 
-/// forward: no indices. forward_indices: flat64. backward: given flat64 indices where the op has any.
+/// forward: no indices. forward_indices: flat64. backward: given the indices that each library saves for it, where the op has any.
 enum class RowPass : std::uint8_t { forward, forward_indices, backward };
 const char* name_of(RowPass pass) noexcept;
 
@@ -65,13 +65,18 @@ struct Row {
   DType dtype = DType::f32;
   MemoryFormat layout = MemoryFormat::contiguous;
   RowPass pass = RowPass::forward;
+  IndexKind saved_kind =
+      IndexKind::window;  // what cenote is given in the max family's backward: its tape keeps the taps of windows
 };
 std::string label(const Row& row);  ///< "resnet50-stem f32 planar forward"; what --filter looks at
 
 /// Every row of the suite whose label matches, grouped so that rows of one case and dtype follow each other.
-std::vector<Row> rows_of(const std::vector<Case>& cases, const std::string& filter);
+std::vector<Row> rows_of(const std::vector<Case>& cases, const std::string& filter,
+                         IndexKind saved_kind = IndexKind::window);
 
 bool uses_saved_indices(const Row& row);
+/// The type of the indices that cenote is given.
+DType saved_index_dtype(const Row& row);
 /// Each input read once, each result written once.
 std::int64_t bytes_of(const Row& row);
 

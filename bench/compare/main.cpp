@@ -13,10 +13,11 @@
 namespace {
 
 using namespace cenote::bench;
+using cenote::IndexKind;
 
 constexpr const char* kUsage =
-    "usage: cenote-compare [--suite FILE] [--filter REGEX] [--threads N] [--seconds S] [--peers LIST] [--json FILE] "
-    "[--svg FILE]\n"
+    "usage: cenote-compare [--suite FILE] [--filter REGEX] [--threads N] [--seconds S] [--peers LIST] [--saved KIND] "
+    "[--json FILE] [--svg FILE]\n"
     "\n"
     "Times cenote and other libraries on the cases of a suite, in turns, after checking every result.\n"
     "\n"
@@ -25,11 +26,13 @@ constexpr const char* kUsage =
     "  --threads N      threads for every competitor and for the copy (default: all)\n"
     "  --seconds S      time spent on each competitor per row (default 0.2)\n"
     "  --peers LIST     some of torch,onednn,onnxruntime; none for cenote alone (default: all that are found)\n"
+    "  --saved KIND     indices that cenote's max backward is given: window, as its tape keeps them (default), or "
+    "flat64\n"
     "  --json FILE      write the results as JSON too\n"
     "  --svg FILE       write the results as a picture too\n";
 
 struct Arguments {
-  std::string suite, filter, json, svg, peers;
+  std::string suite, filter, json, svg, peers, saved;
   RunOptions run;
   bool help = false;
 };
@@ -65,6 +68,7 @@ Arguments parse(int argc, char** argv) {
                         : option == "--json"   ? &result.json
                         : option == "--svg"    ? &result.svg
                         : option == "--peers"  ? &result.peers
+                        : option == "--saved"  ? &result.saved
                                                : nullptr;
     if (text == nullptr && option != "--threads" && option != "--seconds") throw UsageError("unknown option " + option);
     if (++i == argc) throw UsageError(option + " needs a value");
@@ -80,6 +84,8 @@ Arguments parse(int argc, char** argv) {
         throw UsageError("--threads must be a whole number up to 4096, got " + value);
     }
   }
+  if (!result.saved.empty() && result.saved != "window" && result.saved != "flat64")
+    throw UsageError("--saved must be window or flat64, got '" + result.saved + "'");
   return result;
 }
 
@@ -102,7 +108,8 @@ std::ofstream open(const std::string& path) {
 
 int compare(Arguments arguments) {
   const std::vector<Case> cases = arguments.suite.empty() ? parse_suite(default_suite()) : load_suite(arguments.suite);
-  const std::vector<Row> rows = rows_of(cases, arguments.filter);
+  const IndexKind saved = arguments.saved == "flat64" ? IndexKind::flat64 : IndexKind::window;
+  const std::vector<Row> rows = rows_of(cases, arguments.filter, saved);
   if (rows.empty()) throw std::runtime_error("no row matches --filter '" + arguments.filter + "'");
   std::ofstream json, svg;  // opened now, so that a wrong path does not cost a whole run
   if (!arguments.json.empty()) json = open(arguments.json);

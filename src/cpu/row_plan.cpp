@@ -14,13 +14,6 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
-/// Adaptive windows that are all alike slide.
-Axis simplified(const Axis& axis) {
-  if (axis.rule != WindowRule::adaptive || axis.output == 0 || axis.input % axis.output != 0) return axis;
-  const std::int64_t size = axis.input / axis.output;
-  return {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
-}
-
 RowTensor row_tensor(const Layout& l, std::int64_t inner, std::int64_t columns) {
   if (inner == 1) return {l.n, l.c, l.d, l.h, l.w, 1, l.w == 1 || columns == 1};
   return {l.n, 0, l.d, l.h, l.w, l.c, l.c == 1 && (l.w == inner || columns == 1)};

@@ -151,9 +151,10 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
 }  // namespace
 
 bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan& plan) {
-  const Problem& p = described.problem;
   plan = ScatterPlan{};
-  plan.problem = p;
+  plan.problem = described.problem;
+  for (Axis& axis : plan.problem.axis) axis = simplified(axis);
+  const Problem& p = plan.problem;
   const Axis* axis = p.axis;
   const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
   const Layout& large = !unpool ? p.grad_input : forward ? p.output : p.grad_output;

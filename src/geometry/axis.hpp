@@ -129,4 +129,11 @@ CENOTE_HOST_DEVICE constexpr Cover cover(const Axis& axis, std::int64_t i) {
           step * axis.stride / axis.dilation};
 }
 
+/// Adaptive windows that are all alike slide.
+constexpr Axis simplified(const Axis& axis) {
+  if (axis.rule != WindowRule::adaptive || axis.output == 0 || axis.input % axis.output != 0) return axis;
+  const std::int64_t size = axis.input / axis.output;
+  return {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
+}
+
 }  // namespace cenote
