@@ -1,6 +1,7 @@
 // From indices to elements of a band, a vector at a time: the rows of a window are tried one by one; where there are many, a
 // multiplication takes a division's place. Each index is checked against its window on the way.
 #include "cpu/scatter_plan.hpp"
+#include "cpu/thresholds.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/locate.cpp"
@@ -255,34 +256,65 @@ HWY_INLINE hn::Mask<D> BytesWithin(D d, V place, V skipped, V limit) {
 #endif
 }
 
-/// Tables of so many vectors at most are looked up in registers.
-constexpr std::int64_t kTablePieces = 4;
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE void LookUp(D d, const ScatterPlan& plan, V tap, std::int64_t pieces, V& offset, V& place) {
-#if HWY_TARGET == HWY_SCALAR
-  (void)pieces;
-  offset = hn::LoadU(d, plan.tap_offsets.data() + hn::GetLane(tap));
-  place = hn::LoadU(d, plan.tap_places.data() + hn::GetLane(tap));
-#else
-  const std::size_t lanes = hn::Lanes(d);
-  const auto at = hn::IndicesFromVec(d, hn::And(tap, hn::Set(d, static_cast<std::uint32_t>(lanes - 1))));
-  offset = hn::TableLookupLanes(hn::LoadU(d, plan.tap_offsets.data()), at);
-  place = hn::TableLookupLanes(hn::LoadU(d, plan.tap_places.data()), at);
-  for (std::size_t first = lanes; first < static_cast<std::size_t>(pieces) * lanes; first += lanes) {
-    const auto behind = hn::Gt(tap, hn::Set(d, static_cast<std::uint32_t>(first - 1)));
-    offset = hn::IfThenElse(behind, hn::TableLookupLanes(hn::LoadU(d, plan.tap_offsets.data() + first), at), offset);
-    place = hn::IfThenElse(behind, hn::TableLookupLanes(hn::LoadU(d, plan.tap_places.data() + first), at), place);
+/// Where taps lie, counted from the unclipped window's first one, and their places in the window along the three axes, a byte each. The
+/// one behind the last is in no window.
+class TapPlaces {
+ public:
+  using D = hn::ScalableTag<std::uint32_t>;
+  using V = hn::Vec<D>;
+  explicit TapPlaces(const ScatterPlan& plan)
+      : plan_(plan),
+        unknown_(static_cast<std::uint32_t>(plan.tap_offsets.size()) - static_cast<std::uint32_t>(kTableSlack)),
+        in_registers_(unknown_ < hn::Lanes(D())) {
+    const Axis *depth = &plan.problem.axis[0], *height = depth + 1, *width = depth + 2;
+    width_ = static_cast<std::uint32_t>(width->kernel);
+    height_ = static_cast<std::uint32_t>(height->kernel);
+    width_magic_ = (1U << kShift) / width_ + 1;
+    height_magic_ = (1U << kShift) / height_ + 1;
+    column_ = static_cast<std::uint32_t>(width->dilation);
+    row_ = static_cast<std::uint32_t>(height->dilation * width->input);
+    slice_ = static_cast<std::uint32_t>(depth->dilation * height->input * width->input);
   }
+
+  HWY_INLINE void Find(V index, V& offset, V& place) const {
+    const D d;
+    const V unknown = hn::Set(d, unknown_), tap = hn::Min(index, unknown);
+#if HWY_TARGET != HWY_SCALAR
+    if (in_registers_) {
+      const auto at = hn::IndicesFromVec(d, tap);
+      offset = hn::TableLookupLanes(hn::LoadU(d, plan_.tap_offsets.data()), at);
+      place = hn::TableLookupLanes(hn::LoadU(d, plan_.tap_places.data()), at);
+      return;
+    }
 #endif
-}
+    const V line = hn::ShiftRight<kShift>(hn::Mul(tap, hn::Set(d, width_magic_)));
+    const V x = hn::Sub(tap, hn::Mul(line, hn::Set(d, width_)));
+    const V z = hn::ShiftRight<kShift>(hn::Mul(line, hn::Set(d, height_magic_)));
+    const V y = hn::Sub(line, hn::Mul(z, hn::Set(d, height_)));
+    offset =
+        hn::Add(hn::Add(hn::Mul(z, hn::Set(d, slice_)), hn::Mul(y, hn::Set(d, row_))), hn::Mul(x, hn::Set(d, column_)));
+    place = hn::Or(hn::Or(hn::ShiftLeft<16>(z), hn::ShiftLeft<8>(y)), x);
+    place = hn::IfThenElse(hn::Eq(tap, unknown), hn::Set(d, kNowhere), place);
+  }
+
+ private:
+  /// A division is a multiplication and a shift by this: exact for up to kTabledTaps taps and divisors of up to a byte, since
+  /// 4096 * 255 < 2^20.
+  static constexpr int kShift = 20;
+  static_assert(kTabledTaps <= 4096);
+
+  const ScatterPlan& plan_;
+  std::uint32_t unknown_;
+  bool in_registers_;  // few taps are looked up
+  std::uint32_t width_, height_, width_magic_, height_magic_;
+  std::uint32_t column_, row_, slice_;  // steps in the plane
+};
 
 /// Taps of sliding windows: tables tell where each lies, counted from the unclipped window's first, and its place in the window along
 /// the three axes, a byte each. What a window's clipping leaves of it is then one comparison of four bytes.
 template <bool kOneColumn>
 bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
-  const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const bool whole_planes = !plan.rows.empty();  // whose tables know everything
   const std::int64_t slice = job.depth.first - job.depth.skipped * job.depth.step;
@@ -292,10 +324,7 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const auto origin = rows(line * plan.problem.axis[2].input - job.base);
   const auto skipped = rows(skipped_byte(job.depth) << 16 | skipped_byte(job.height) << 8);
   const auto limit = rows(last_byte(job.depth) << 16 | last_byte(job.height) << 8);
-  const auto unknown = static_cast<std::uint32_t>(plan.tap_offsets.size() - kTableSlack);
-  const auto* offsets = reinterpret_cast<const std::int32_t*>(plan.tap_offsets.data());
-  const auto* places = reinterpret_cast<const std::int32_t*>(plan.tap_places.data());
-  const std::int64_t pieces = unknown / lanes + 1;
+  const TapPlaces taps(plan);
   const auto nowhere = hn::Set(d, kNowhere);
   const Elements elements(plan, job);
   auto column = [&](const std::uint32_t* table, std::int64_t i)
@@ -303,14 +332,8 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   auto wrong = hn::Zero(d);
   for (std::int64_t i = 0; i < job.count; i += lanes) {  // whole vectors: tables and spots have room behind them
     const auto index = hn::LoadU(d, job.spots + i);
-    const auto tap = hn::Min(index, hn::Set(d, unknown));
     auto offset = hn::Undefined(d), place = hn::Undefined(d);
-    if (pieces <= kTablePieces) {
-      LookUp(d, plan, tap, pieces, offset, place);
-    } else {
-      offset = hn::BitCast(d, hn::GatherIndex(di, offsets, hn::BitCast(di, tap)));
-      place = hn::BitCast(d, hn::GatherIndex(di, places, hn::BitCast(di, tap)));
-    }
+    taps.Find(index, offset, place);
     const auto valid =
         BytesWithin(d, place, hn::Or(skipped, column(job.skips, i)), hn::Or(limit, column(job.limits, i)));
     auto fine = hn::Or(valid, hn::Eq(index, nowhere));

@@ -75,7 +75,7 @@ inline constexpr std::int64_t kGatheredTaps = 64;
 inline constexpr std::int64_t kGatheredColumns = 64;
 /// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it.
 inline constexpr std::int64_t kGatheredColumnTaps = 32;
-/// Windows of so few taps have the place of each in a table: 64 KiB. More are taken apart by divisions.
+/// Taps of windows of so few are taken apart by multiplications in 32 bits, see TapPlaces. More are divided, one by one.
 inline constexpr std::int64_t kTabledTaps = 4096;
 /// Columns a stride apart share what is known about the outputs that see them, up to this stride.
 inline constexpr std::int64_t kGatherPhases = 4;
