@@ -12,9 +12,13 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// Where this way is compiled: minima of integers go the other one.
+/// Where this way is compiled: minima and rare types go the other one.
 template <Map kMap, class T>
-constexpr bool kHasDirect = kHasVectors && (kMap == Map::identity || (kMap == Map::negate && !std::is_integral_v<T>));
+constexpr bool kHasDirect = kIsCommon<T>&& kMap == Map::identity;
+
+/// Where windows of two and three columns have loops of their own.
+template <Fold kFold, class T>
+constexpr bool kUnrollsTaps = !std::is_same_v<T, double> && (!std::is_integral_v<T> || kFold == Fold::max);
 
 /// The source rows of an output row, from the tile's first column on, and their places in the window or the plane.
 template <class T, class Code>
@@ -62,14 +66,14 @@ struct DirectRun {
 
 /// Folds kVectors vectors of channels of the output whose first tap lies `at`. kTaps: taps along the row, 0 where only known at run
 /// time.
-template <Fold kFold, Map kMap, int kVectors, int kTaps, class D, class T, class C = hn::TFromD<D>>
+template <Fold kFold, int kVectors, int kTaps, class D, class T, class C = hn::TFromD<D>>
 HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, CodeOf<C> column_code,
                            C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
   const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const DirectRows<T, CodeOf<C>>& rows = run.rows;
   const std::int64_t taps = kTaps == 0 ? run.taps : kTaps;
-  auto load = [&](const T* tap, int v) HWY_ATTR { return Mapped<kMap>(d, LoadAs(d, tap + v * lanes), 0, 0); };
+  auto load = [&](const T* tap, int v) HWY_ATTR { return LoadAs(d, tap + v * lanes); };
   if constexpr (kFold == Fold::sum) {
     // Down the rows first, then along: the order of the other ways to fold.
     hn::Vec<D> total[kVectors];
@@ -147,7 +151,7 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
   }
 }
 
-template <Fold kFold, Map kMap, int kTaps, class T, class C>
+template <Fold kFold, int kTaps, class T, class C>
 HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY_RESTRICT result,
                                 CodeOf<C>* HWY_RESTRICT codes) {
   const hn::ScalableTag<C> d;
@@ -159,13 +163,13 @@ HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY
     CodeOf<C>* to_codes = codes + o * run.channels;
     std::int64_t c = 0;
     auto fold = [&](auto vectors, auto known) HWY_ATTR {
-      FoldDirect<kFold, kMap, vectors(), known()>(d, run, at + c, column_code, to + c, to_codes + c);
+      FoldDirect<kFold, vectors(), known()>(d, run, at + c, column_code, to + c, to_codes + c);
       c += vectors() * lanes;
     };
     constexpr std::integral_constant<int, 0> kAny;
     constexpr std::integral_constant<int, kTaps> kKnown;
     ahead.Move(run.apart * static_cast<std::int64_t>(sizeof(T)));
-    if constexpr (kTaps == 0 && kIsCommon<T> && HWY_MAX_BYTES == 64) {
+    if constexpr (kTaps == 0 && HWY_MAX_BYTES == 64) {
       // Long windows: the longer the stretches that are read, the sooner they are fetched. There are registers for that many.
       while (c + 8 * lanes <= run.channels) fold(std::integral_constant<int, 8>{}, kAny);
     }
@@ -180,7 +184,7 @@ HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY
 }
 
 /// One row of outputs of a tile. Averages of floats are divided on the way where `row_factor` is not 0.
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows, double row_factor,
                    Ahead& ahead, C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
   const std::int64_t inner = plan.inner;
@@ -213,12 +217,13 @@ void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, Co
                                                        : plan.problem.axis[2].kernel),
           static_cast<CodeOf<C>>(flat ? apart : 0),
           DirectDivisor<C>(plan, row_factor, column)};
-      if (kIsCommon<T> && taps == 2) {
-        FoldDirectRun<kFold, kMap, kIsCommon<T> ? 2 : 0>(run, ahead, to, to_codes);
-      } else if (kIsCommon<T> && taps == 3) {
-        FoldDirectRun<kFold, kMap, kIsCommon<T> ? 3 : 0>(run, ahead, to, to_codes);
+      constexpr bool kUnrolls = kUnrollsTaps<kFold, T>;
+      if (kUnrolls && taps == 2) {
+        FoldDirectRun<kFold, kUnrolls ? 2 : 0>(run, ahead, to, to_codes);
+      } else if (kUnrolls && taps == 3) {
+        FoldDirectRun<kFold, kUnrolls ? 3 : 0>(run, ahead, to, to_codes);
       } else {
-        FoldDirectRun<kFold, kMap, 0>(run, ahead, to, to_codes);
+        FoldDirectRun<kFold, 0>(run, ahead, to, to_codes);
       }
     }
     column += outputs;

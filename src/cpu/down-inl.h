@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
 /// What is done to an element as it is loaded. Minima are maxima of what reverses the order: -x, or ~x for integers.
-enum class Map { identity, negate, absolute, negative_absolute, power };
+/// Lp's: the norm's exponent is given, which is infinite for the magnitudes.
+enum class Map { identity, negate, absolute, power };
 
 /// Maps of max, min, sum and average; the others are Lp's.
 template <Map kMap>
@@ -33,9 +34,8 @@ HWY_INLINE V Mapped(D d, V v, int power_kind, double exponent) {
       return hn::Not(v);
     }
   } else if constexpr (kMap == Map::absolute) {
-    return hn::Abs(v);
-  } else if constexpr (kMap == Map::negative_absolute) {
-    return hn::Sub(hn::Zero(d), hn::Abs(v));  // +0 for both zeros
+    const V magnitude = hn::Abs(v);
+    return exponent < 0 ? hn::Sub(hn::Zero(d), magnitude) : magnitude;  // +0 for both zeros
   } else {
     return PowerOf(d, v, power_kind, exponent);
   }

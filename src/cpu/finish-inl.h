@@ -104,7 +104,8 @@ void UndoMap(const RowPlan& plan, std::int64_t elements, C* HWY_RESTRICT values)
     for (std::int64_t q = 0; q < elements; q += lanes) {
       hn::StoreU(Mapped<Map::negate>(d, hn::LoadU(d, values + q), 0, 0), d, values + q);
     }
-  } else if constexpr (kMap == Map::negative_absolute) {
+  } else if constexpr (kMap == Map::absolute) {
+    if (plan.problem.norm_type > 0) return;
     for (std::int64_t q = 0; q < elements; q += lanes) hn::StoreU(hn::Abs(hn::LoadU(d, values + q)), d, values + q);
   } else if constexpr (kMap == Map::power) {
     const double root = 1 / plan.problem.norm_type;

@@ -190,17 +190,17 @@ struct FoldedRow {
 };
 
 /// Columns of many channels, straight from the taps. `straight`: where the values may be put; averages are divided on the way.
-template <Fold kFold, Map kMap, class T, class C>
+template <Fold kFold, class T, class C>
 FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth, const RowRange& height,
                              double row_factor, const T* source, const Workspace<T, C>& space, C* straight) {
-  constexpr bool kDivides = kFold == Fold::sum && kMap == Map::identity && hwy::IsFloat<C>();
+  constexpr bool kDivides = kFold == Fold::sum && hwy::IsFloat<C>();
   const Tile& tile = unit.tile();
   DirectRows<T, CodeOf<C>> taps;
   FindDirectRows(plan, unit, tile.source_first, depth, height, source, taps);
   const bool divides = kDivides && plan.problem.reduction == Reduction::average;
   C* result = kDivides || kFold != Fold::sum ? straight : space.result;
   Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
-  FoldDirectRow<kFold, kMap>(plan, tile, taps, divides ? row_factor : 0, ahead, result, space.result_codes);
+  FoldDirectRow<kFold>(plan, tile, taps, divides ? row_factor : 0, ahead, result, space.result_codes);
   return {result, taps.count, divides};
 }
 
@@ -286,7 +286,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
   // Where nothing is left to be done to the result, it is folded straight into the target.
   C* straight = space.result;
-  if constexpr (std::is_same_v<T, C> && (kMap == Map::identity || kMap == Map::absolute)) {
+  if constexpr (std::is_same_v<T, C> && kMap == Map::identity) {
     if (plan.target.dense && !plan.streams) straight = target;
   }
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
@@ -294,7 +294,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   bool done = false;
   if constexpr (kHasDirect<kMap, T>) {
     if (plan.direct) {
-      folded = FoldRowDirectly<kFold, kMap>(plan, unit, depth, height, row_factor, source, space, straight);
+      folded = FoldRowDirectly<kFold>(plan, unit, depth, height, row_factor, source, space, straight);
       done = true;
     }
   }

@@ -16,16 +16,15 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR  // see kHasVectors
 
-/// An output row that sees the input row: the winning taps of its outputs, and the number of the first tap that the input row is.
-template <class T>
+/// An output row that sees the input row: the winning taps of its outputs, where its gradients begin, and the number of the first tap that
+/// the input row is.
 struct SeeingTaps {
   const std::uint8_t* taps;
-  const T* gradients;
+  std::int64_t gradients;
   int number;
 };
 
 /// The output rows that see input rows one after the other. Their indices are checked against their windows when they first appear.
-template <class T>
 class TapRows {
  public:
   TapRows(const RowPlan& plan, const RowPointers& pointers) : plan_(plan), pointers_(pointers) {
@@ -36,7 +35,7 @@ class TapRows {
   std::int64_t found() const { return found_; }
 
   /// Those of one input row, in the order of the outputs. Returns how many.
-  int Find(const UnitCursor& unit, SeeingTaps<T>* rows) {
+  int Find(const UnitCursor& unit, SeeingTaps* rows) {
     const Problem& p = plan_.problem;
     const Cover& depth = plan_.covers[0][static_cast<std::size_t>(unit.depth)];
     const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
@@ -57,8 +56,7 @@ class TapRows {
         if (held_[slot] != row) Check(tile, deep, high, rows[count].taps);
         held_[slot] = row;
         if (deep.first == unit.depth && high.first == unit.height) found_ += tile.owned * plan_.inner;
-        rows[count].gradients =
-            static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first);
+        rows[count].gradients = unit.offset(plan_.source, od, oh, tile.source_first);
         const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
         const std::int64_t tap_height = height.first_tap - y * height.tap_step;
         rows[count].number = static_cast<int>((tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel);
@@ -190,7 +188,7 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
 
 /// A row of columns.
 template <class D, class T, class C = hn::TFromD<D>>
-void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps<T>* rows, int count,
+void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
                    C* HWY_RESTRICT result) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t inner = plan.inner;
@@ -214,7 +212,7 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps<
         for (std::int64_t x = 0; x < cover.count; ++x) {
           const std::int64_t at = (cover.first + x * cover.step - tile.source_first) * inner;
           phase.seeing[phase.count++] = {
-              rows[row].taps + at, rows[row].gradients + at,
+              rows[row].taps + at, source + rows[row].gradients + at,
               static_cast<std::uint8_t>(rows[row].number + static_cast<int>(cover.first_tap - x * cover.tap_step))};
         }
       }
@@ -240,8 +238,8 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
                               char* scratch) {
   const hn::ScalableTag<C> d;
   const Workspace<T, C> space(plan, scratch);
-  TapRows<T> seeing(plan, pointers);
-  SeeingTaps<T> rows[kMostSlots];
+  TapRows seeing(plan, pointers);
+  SeeingTaps rows[kMostSlots];
   StreamWriter writer;
   UnitCursor unit(plan, begin);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
@@ -252,7 +250,7 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
     if constexpr (std::is_same_v<T, C>) {
       if (plan.target.dense && !plan.streams) result = target;
     }
-    GatherColumns(d, plan, tile, rows, count, result);
+    GatherColumns(d, plan, tile, rows, count, static_cast<const T*>(pointers.source), result);
     if (static_cast<void*>(result) != target) PutRow(plan, tile.target_columns, result, space.staged, target, writer);
   }
   return seeing.found();

@@ -43,8 +43,7 @@ constexpr RowKernels MakeKernels() {
     k.gather = GatherRows<T, C>;
     k.gather_columns = GatherColumnRows<T, C>;
 #endif
-    k.max_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
-    k.min_absolute = FoldRows<Fold::max, Map::negative_absolute, T, M>;
+    k.max_absolute = k.min_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;
     k.power_backward = SumBackwardRows<Map::power, T, C>;
   } else if constexpr (sizeof(T) > 1) {  // bytes need 8 million of them to go beyond 32 bits

@@ -50,6 +50,9 @@ bool is_regular(const Axis& axis, RowTask task) {
 
 /// Loads per output, tap by tap against down the rows and along: equal where windows do not overlap.
 bool is_worth_direct(const Problem& p) {
+  const bool compiled =
+      p.reduction != Reduction::min && (is_floating(p.dtype) || size_of(p.dtype) == 1);  // see kHasDirect
+  if (!compiled || p.reduction == Reduction::power || p.absolute) return false;
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
   if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
   const std::int64_t apart =
@@ -432,10 +435,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.tall = is_tall(p, task);
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
-  const bool integer_minimum = p.reduction == Reduction::min && !is_floating(p.dtype);  // see kHasDirect
-  const bool maximum = p.reduction == Reduction::max || p.reduction == Reduction::min;
-  plan.direct = straight && !integer_minimum && plan.columns == Columns::per_channel &&
-                (maximum || !plan.sums_in_lanes) && is_worth_direct(p);
+  plan.direct = straight && plan.columns == Columns::per_channel &&
+                (p.reduction == Reduction::max || !plan.sums_in_lanes) && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;
