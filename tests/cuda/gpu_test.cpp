@@ -263,10 +263,72 @@ const char* const kEveryKernel[] = {
     "avg3d f32 ndhwc n2c33 d8h14w40 k2",
     "avg2d f32 nhwc n2c8 h60w60 k10",
     "max2d f32 nhwc n2c8 h60w60 k10 nan",
+    "max2d f32 nchw n1c9 h17w24 k9 s1 p0x0:0x0 ties",
+    "avg2d f32 nchw n1c9 h17w24 k9 s1 p0x0:0x0",
+    "max2d f32 nchw n1c9 h17w24 k9 s1 p1x1:3x3 zeros",
+    "avg2d f32 nchw n1c9 h17w24 k9 s1 p1x1:3x3",
+    "max2d f32 nchw n1c9 h17w24 k9 s1 p2x2:2x2 nan",
+    "avg2d f32 nchw n1c9 h17w24 k9 s1 p2x2:2x2",
+    "max2d f32 nchw n1c9 h17w24 k9 s1 p3x3:1x1",
+    "avg2d f32 nchw n1c9 h17w24 k9 s1 p3x3:1x1",
+    "max2d f32 nchw n1c9 h17w24 k10 s1 p0x0:1x1 zeros",
+    "avg2d f32 nchw n1c9 h17w24 k10 s1 p0x0:1x1",
+    "max2d f32 nchw n1c9 h17w24 k10 s1 p1x1:0x0 nan",
+    "avg2d f32 nchw n1c9 h17w24 k10 s1 p1x1:0x0",
+    "max2d f32 nchw n1c9 h17w24 k10 s1 p2x2:3x3",
+    "avg2d f32 nchw n1c9 h17w24 k10 s1 p2x2:3x3",
+    "max2d f32 nchw n1c9 h17w24 k10 s1 p3x3:2x2 ties",
+    "avg2d f32 nchw n1c9 h17w24 k10 s1 p3x3:2x2",
+    "max2d f32 nchw n1c9 h17w24 k11 s1 p0x0:2x2 nan",
+    "avg2d f32 nchw n1c9 h17w24 k11 s1 p0x0:2x2",
+    "max2d f32 nchw n1c9 h17w24 k11 s1 p1x1:1x1",
+    "avg2d f32 nchw n1c9 h17w24 k11 s1 p1x1:1x1",
+    "max2d f32 nchw n1c9 h17w24 k11 s1 p2x2:0x0 ties",
+    "avg2d f32 nchw n1c9 h17w24 k11 s1 p2x2:0x0",
+    "max2d f32 nchw n1c9 h17w24 k11 s1 p3x3:3x3 zeros",
+    "avg2d f32 nchw n1c9 h17w24 k11 s1 p3x3:3x3",
+    "max2d f32 nchw n1c9 h17w24 k12 s1 p0x0:3x3",
+    "avg2d f32 nchw n1c9 h17w24 k12 s1 p0x0:3x3",
+    "max2d f32 nchw n1c9 h17w24 k12 s1 p1x1:2x2 ties",
+    "avg2d f32 nchw n1c9 h17w24 k12 s1 p1x1:2x2",
+    "max2d f32 nchw n1c9 h17w24 k12 s1 p2x2:1x1 zeros",
+    "avg2d f32 nchw n1c9 h17w24 k12 s1 p2x2:1x1",
+    "max2d f32 nchw n1c9 h17w24 k12 s1 p3x3:0x0 nan",
+    "avg2d f32 nchw n1c9 h17w24 k12 s1 p3x3:0x0",
+    "max2d f32 nchw n1c13 h20w20 k5 s1 p2 ties",
+    "max2d f32 nchw n1c13 h20w20 k7 s1 p3 neginf",
+    "max2d f32 nchw n1c1 h140w160 k31 s1 p15 ties",
+    "max2d f16 nchw n1c5 h40w36 k7 s1 p3 zeros",
+    "max2d bf16 nchw n1c5 h40w36 k6 s1 p3x3:2x2 nan",
+    "avg2d f32 nchw n1c1 h140w160 k15 s1 p7 nopad",
+    "avg2d f16 nchw n1c5 h40w36 k8 s1 p4x4:3x3 nopad",
+    "max2d f32 nhwc n1c12 h20w20 k13 s1 p6 zeros",
+    "max2d f32 nhwc n2c40 h20w21 k5 s1 p2 nan",
+    "max2d f32 nhwc n1c16 h140w70 k15 s1 p7 ties",
+    "max2d f16 nhwc n1c8 h40w41 k7 s1 p3 neginf",
+    "max2d bf16 nhwc n1c16 h40w41 k6 s1 p3x3:2x2 ties",
+    "avg2d f32 nhwc n1c16 h140w70 k15 s1 p7",
+    "avg2d f16 nhwc n1c8 h40w41 k7 s1 p3 nopad",
+};
+
+// Enough results for the kernels that many small planes take.
+const char* const kManyPlanes[] = {
+    "avg2d f32 nchw n4c17 h35w35 k3 s1 p1",        "avg2d f16 nchw n4c17 h35w35 k3 s1 p1 nopad",
+    "avg2d bf16 nchw n4c17 h33w37 k3 s1 p1x1:0x1", "aavg2d f32 nchw n33c513 h7w7 out1",
+    "aavg2d f16 nchw n33c513 h7w7 out1",           "amax2d f32 nchw n17c513 h10w10 out1 zeros",
+    "amax2d f32 nchw n17c513 h10w10 out1 nan",     "amax2d bf16 nchw n33c513 h5w7 out1 ties",
+    "amax2d f32 nchw n33c65 h33w33 out1 ties",     "max2d f32 nchw n66c129 h9w7 k5 s1 p2 ties",
+    "max2d f16 nchw n66c129 h7w9 k5 s1 p2 ties",   "max2d f64 nchw n66c129 h7w6 k5 s1 p2",
+    "aavg2d f32 nchw n16c33 h14w14 out5",          "aavg2d f16 nchw n16c33 h14w14 out5",
+    "aavg2d f32 nchw n70c17 h13w17 out5x4",
 };
 
 TEST(Gpu, EveryKernel) {
   for (const char* line : kEveryKernel) expect_right(line);
+}
+
+TEST(Gpu, ManySmallPlanes) {
+  for (const char* line : kManyPlanes) expect_right(line);
 }
 
 TEST(Gpu, SameBitsTwentyTimes) {

@@ -159,6 +159,23 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ncdhw n1c2 d5h6w140 k2",
              "max3d f32 ncdhw n1c2 d5h6w140 k3x3x2 s2 p1",
              "max1d f32 ncw n2c2 w4003 k4 s4",
+             "max2d f32 nhwc n1c71 h9w10 k3 s1 p1",
+             "max2d f16 nhwc n1c130 h7w9 k3 s1 p1 d1x2",
+             "max2d u8 nhwc n1c300 h7w9 k3 s1 p1",
+             "amax2d f32 nhwc n2c200 h14w14 out1",
+             "max2d f32 nhwc n1c71 h9w10 k3 s1 p1 idx:window",
+             "max2d f32 nhwc n2c100 h11w10 k3 s2 p1 idx:window",
+             "max2d f64 nhwc n1c21 h9w10 k5 s1 p2 idx:window",
+             "max2d bf16 nhwc n1c40 h9w10 k2 s3 p1 idx:window",
+             "max2d f32 nhwc n1c33 h12w11 k3x2 s2x1 d2x3 idx:window",
+             "max3d f32 ndhwc n1c33 d7h9w10 k3 s2 p1 idx:window",
+             "max2d f32 nchw n3c7 h9w10 k3 s1 p1 idx:window",
+             "max2d f32 nchw n3c7 h20w20 k9 s1 p4 idx:window",
+             "max2d f32 nchw n1c3 h70w75 k3 s2 p1 ceil idx:window",
+             "max2d f32 nchw n1c2 h50w51 k17 s1 p8 idx:window",
+             "max3d f32 ncdhw n1c3 d7h9w10 k3 s2 p1 idx:window",
+             "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
+             "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
          }) {
       expect_right(std::string(line) + values, settings);
     }
@@ -178,6 +195,15 @@ TEST(Differential, EveryWayToDoIt) {
            "avg3d f32 ndhwc n1c20 d6h7w8 k2",
            "avg2d f32 nchw n1c2 h11w210 k3 s2 p1",
            "avg2d f16 nchw n1c2 h11w210 k2 nopad",
+           "avg2d f32 nhwc n1c71 h9w10 k3 s1 p1 nopad",
+           "avg2d f32 nhwc n1c100 h9w10 k2 s2 p1",
+           "avg2d bf16 nhwc n1c200 h9w10 k3x2 s3 p1 nopad ceil",
+           "avg2d f64 nhwc n1c40 h14w14 k7",
+           "avg2d f32 nhwc n1c40 h14w14 k5 s6 p2 div-3",
+           "avg3d f32 ndhwc n1c70 d6h7w8 k2 s3",
+           "sum2d f32 nhwc n1c40 h9w9 k3 s1",
+           "aavg2d f32 nhwc n2c200 h7w7 out1",
+           "aavg2d f32 nhwc n2c40 h7w7 out9",
        }) {
     expect_right(line, settings);
   }
