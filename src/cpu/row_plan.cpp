@@ -451,7 +451,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
-  const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel) : kTileBytes;
+  const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
+                                  : task == RowTask::max_backward && plan.inner > 1 ? kGatherTileBytes
+                                                                                    : kTileBytes;
   std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
   // Neighbouring tiles read what their windows share twice: wide windows want wide tiles.
   const std::int64_t shared =
