@@ -167,4 +167,58 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// What the small planes of a block may have: elements, outputs, rows and columns in all.
+inline constexpr int kAdaptiveElements = 4096, kAdaptiveOutputs = 2048, kAdaptiveLines = 1024;
+
+/// The same for dense planar tensors of small planes: a block divides the gradients of a few planes once; then elements of all of them
+/// follow each other, and each adds what it is sent in the same order.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    spread_adaptive_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  __shared__ Sum shares[kAdaptiveOutputs];
+  // The first share that a row's or a column's elements see, and whether they see the next as well.
+  __shared__ Int rows[kAdaptiveLines], columns[kAdaptiveLines];
+  const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
+  const Int thread = static_cast<Int>(threadIdx.x), outputs = h.output * w.output, elements = h.input * w.input;
+  const Int first_plane = static_cast<Int>(blockIdx.x) * p.tiling.planes;
+  const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
+  const T* grad = static_cast<const T*>(at.grad_output) + static_cast<std::int64_t>(first_plane) * outputs;
+  for (Int i = thread; i < planes * outputs; i += kBlock) {
+    Int oy = i;
+    const Int ox = take(oy, w.by_output);
+    oy = take(oy, h.by_output);
+    Sum share[1] = {widen(load_constant<1>(grad + i).lane[0])};
+    divide_all_by<T>(share,
+                     (adaptive_last(h, oy) - adaptive_first(h, oy)) * (adaptive_last(w, ox) - adaptive_first(w, ox)));
+    shares[i] = share[0];
+  }
+  for (Int i = thread; i < planes * h.input; i += kBlock) {
+    Int plane = i;
+    const Reach<Int> reach = cover_of(h, take(plane, h.by_input));
+    rows[i] = 2 * ((plane * h.output + reach.first) * w.output) + (reach.last > reach.first ? 1 : 0);
+  }
+  for (Int x = thread; x < w.input; x += kBlock) {
+    const Reach<Int> reach = cover_of(w, x);
+    columns[x] = 2 * reach.first + (reach.last > reach.first ? 1 : 0);
+  }
+  __syncthreads();
+  T* result = static_cast<T*>(at.grad_input) + static_cast<std::int64_t>(first_plane) * elements;
+#pragma unroll 4
+  for (Int i = thread; i < planes * elements; i += kBlock) {
+    Int line = i;
+    const Int column = columns[take(line, w.by_input)], row = rows[line];
+    const Sum* from = shares + row / 2 + column / 2;
+    Sum sum = Sum{0} + from[0];
+    if (column & 1) sum += from[1];
+    if (row & 1) {
+      sum += from[w.output];
+      if (column & 1) sum += from[w.output + 1];
+    }
+    result[i] = narrow<T>(sum);
+  }
+}
+
 }  // namespace cenote::gpu

@@ -1,7 +1,6 @@
 // Plans on a CUDA device: what they hold, and running them.
 #include "cuda/choose.hpp"
 #include "cuda/device.hpp"
-#include "cuda/tiling.hpp"
 
 namespace cenote::gpu {
 namespace {
@@ -28,8 +27,8 @@ class CudaKernel final : public Kernel {
       if (error == cudaSuccess && launch->entry != nullptr) error = cudaFuncGetAttributes(&attributes, launch->entry);
       if (error == cudaSuccess && launch->shared_bytes + attributes.sharedSizeBytes > (48 << 10)) {
         // The same for all plans, which share the function.
-        error = cudaFuncSetAttribute(launch->entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(larger(kMostRegionBytes, kMostPartBytes)));
+        error =
+            cudaFuncSetAttribute(launch->entry, cudaFuncAttributeMaxDynamicSharedMemorySize, launch->most_shared_bytes);
       }
     }
     int major = 0;

@@ -212,17 +212,22 @@ class Backward : public Choice {
     for (const Axis& axis : p_.axis) {
       if (axis.rule == WindowRule::fractional || axis.dilation != 1) return false;
     }
-    const Axis& w = p_.axis[2];
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
     const Function single = kernels_.spread_down(Way::single, share);
     if (single.entry == nullptr) return false;
+    // Where windows lie side by side, whole ones, and no more than a few rows.
+    auto rows_of = [&](const Function& function) {
+      const bool apart = h.rule == WindowRule::sliding && h.stride >= h.kernel && h.stride >= 4;
+      return apart ? h.stride * ceil_div(7, h.stride) : tall_strip(p_, function);
+    };
     const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
-    result.scalar = walk(p_, single, true, channels_fastest, tall_strip(p_, single));
+    result.scalar = walk(p_, single, true, channels_fastest, rows_of(single));
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
       const Function vector = kernels_.spread_down(Way::channels, share);
       if (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
                                 : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes)) {
-        result.vector = walk(p_, vector, true, true, tall_strip(p_, vector));
+        result.vector = walk(p_, vector, true, true, rows_of(vector));
       }
     }
     return true;
@@ -259,6 +264,18 @@ class Backward : public Choice {
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest && channel_vectors({&p_.grad_input, &p_.grad_output}))
       result.vector = walk(p_, kernels_.spread_adaptive(Way::channels), true, true, rows);
+    const std::int64_t planes = p_.batch * p_.channels, elements = h.input * p_.axis[2].input;
+    const std::int64_t outputs = h.output * p_.axis[2].output;
+    const std::int64_t together = smaller(smaller(kAdaptiveElements / elements, kAdaptiveOutputs / outputs),
+                                          kAdaptiveLines / larger(h.input, p_.axis[2].input));
+    if (!channels_fastest && together > 0 && !is_few(true) && planes * elements < INT32_MAX - 65536 &&
+        is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false)) {
+      result.scalar = make_launch(p_, kernels_.spread_adaptive_planes(), false, true, false, 1);
+      result.scalar.narrow.tiling.planes = static_cast<std::int32_t>(together);
+      result.scalar.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
+      result.scalar.tiles = ceil_div(planes, together);
+      result.name = "small planes, gradients divided in shared memory";
+    }
     return true;
   }
 
@@ -460,14 +477,10 @@ class Backward : public Choice {
     const bool plain = p_.index_kind == IndexKind::flat64;
     auto follows = [](const Layout& layout, std::int64_t width) { return layout.h == width * layout.w; };
     if (follows(p_.grad_input, w.input) && follows(p_.grad_output, w.output) && follows(p_.indices, w.output)) {
-      result.scalar = make_launch(p_, kernels_.add_in_turn(plain, false), false, true, channels_fastest, 1);
+      const bool planar = !channels_fastest && is_dense(p_.grad_output, p_, false) && is_dense(p_.indices, p_, false);
+      result.scalar = make_launch(p_, kernels_.add_in_turn(plain, planar), false, true, channels_fastest, 1);
       if (cut_turns(result.scalar, p_, channels_fastest)) {
-        auto aligned = [](const Layout& layout) { return layout.w == 1 && layout.n % 4 == 0 && layout.c % 4 == 0; };
-        const Function vector = kernels_.add_in_turn(plain, true);
-        if (plain && aligned(p_.grad_output) && aligned(p_.indices) && h.output * w.output % 4 == 0) {
-          result.vector = result.scalar;
-          result.vector.entry = vector.entry;
-        }
+        result.scalar.block = planar ? kPlaneBlock : kTurnBlock;
         result.name = "one thread to a plane, outputs in order";
         return true;
       }

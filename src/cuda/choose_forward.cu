@@ -13,7 +13,11 @@ class Forward : public Choice {
     if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
         forward_down(result) || forward_rows(result))
       return;
-    if (forward_adaptive(result) || forward_streams(result) || forward_bands(result) || forward_tiles(result)) return;
+    if (forward_adaptive(result) || forward_streams(result) || forward_bands(result)) return;
+    if (forward_tiles(result)) {
+      whole_planes(result);
+      return;
+    }
     const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
     const bool indices = p_.with_indices;
     const bool vector =
@@ -85,7 +89,51 @@ class Forward : public Choice {
     if (!channels_fastest) function = kernels_.fold_lines(false, fold(), p_.with_indices, run);
     result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
     result.name = "long windows: along the width, then the height, in shared memory";
-    return cut_regions(result.scalar, p_, run, function.lanes);
+    if (!cut_regions(result.scalar, p_, run, function.lanes)) return false;
+    channels_fastest ? channel_panes(result) : lane_quads(result);
+    return true;
+  }
+
+  /// The order of a sum, and so its bits, must not depend on where tensors lie: the same kernel then, by single elements.
+  void also_unaligned(Launches& result) {
+    result.vector.narrow.aligned = true;
+    if (fold() != Fold::sum) return;
+    result.scalar = result.vector;
+    result.scalar.narrow.aligned = false;
+  }
+
+  /// The same for windows one apart and aligned rows; `result` holds another way already, for pointers that are not aligned.
+  void lane_quads(Launches& result) {
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    const Function function = kernels_.fold_quads(fold(), p_.with_indices);
+    if (function.entry == nullptr || h.stride != 1 || w.stride != 1 || w.kernel < 5 || w.input % 4 != 0 ||
+        w.output % 4 != 0 || !has_aligned_rows(p_.input, 4) || !has_aligned_rows(p_.output, 4) ||
+        (p_.with_indices && !has_aligned_rows(p_.indices, 4))) {
+      return;
+    }
+    result.vector = make_launch(p_, function, false, false, false, 1);
+    if (cut_quads(result.vector, p_)) {
+      also_unaligned(result);
+      result.name = "long windows: four columns to a lane, then down; else " + result.name;
+    } else {
+      result.vector = Launch{};
+    }
+  }
+
+  void channel_panes(Launches& result) {
+    const Function function = kernels_.fold_panes(fold(), p_.with_indices);
+    if (function.entry == nullptr || p_.axis[1].stride != 1 || p_.axis[2].stride != 1 || p_.axis[2].kernel < 5) return;
+    if (p_.with_indices ? !channel_vectors({&p_.input, &p_.output, &p_.indices}, function.lanes)
+                        : !channel_vectors({&p_.input, &p_.output}, function.lanes)) {
+      return;
+    }
+    result.vector = make_launch(p_, function, false, false, true, function.lanes);
+    if (cut_panes(result.vector, p_, function.lanes)) {
+      also_unaligned(result);
+      result.name = "long windows: along rows of columns, then down; else " + result.name;
+    } else {
+      result.vector = Launch{};
+    }
   }
 
   /// The same for sums along rows alone.
@@ -150,6 +198,15 @@ class Forward : public Choice {
     result.name = "slides down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
       result.vector = walk(p_, kernels_.slide_down(Way::channels, false), false, true, rows_of(8));
+    if (!channels_fastest && p_.input.w == 1 && p_.output.w == 1 && w.input == w.output && w.pad_begin == 1 &&
+        !is_few(false)) {
+      Launch lanes = walk(p_, kernels_.slide_lanes(), false, false, rows_of(18));
+      const std::int64_t items = lanes.threads_per_entry * p_.batch;
+      if (lanes.batch_per_launch >= p_.batch && items < INT32_MAX / 2) {
+        lanes.tiles = ceil_div(items, kBlock / 32 * kSlideLanes);
+        result.scalar = lanes;
+      }
+    }
     return true;
   }
 
@@ -289,6 +346,27 @@ class Forward : public Choice {
       if (!cut_bands(result.vector, p_, several)) result.vector = Launch{};
     }
     return true;
+  }
+
+  /// Windows that are whole planes; `result` holds another way already, for pointers that are not aligned.
+  void whole_planes(Launches& result) {
+    const Axis& w = p_.axis[2];
+    const std::int64_t planes = p_.batch * p_.channels, vectors = w.input / kernels_.lanes;
+    for (int a = 0; a < 2; ++a) {
+      if (p_.axis[a].input != 1 || p_.axis[a].output != 1) return;
+    }
+    if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.pad_begin != 0 || p_.absolute ||
+        vectors < 1 || planes * w.input > INT32_MAX - 65536) {
+      return;
+    }
+    const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
+    const Function function = kernels_.fold_planes(fold(), p_.with_indices, group);
+    if (function.entry == nullptr || planes * group < 132 * 512) return;
+    result.vector = make_launch(p_, function, false, false, false, 1);
+    result.vector.batch_per_launch = p_.batch;
+    result.vector.tiles = ceil_div(planes * group, kBlock);
+    also_unaligned(result);
+    result.name = std::to_string(group) + " threads to a plane; else " + result.name;
   }
 
   /// Dense planar tensors, through shared memory.

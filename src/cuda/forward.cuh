@@ -26,6 +26,25 @@ __device__ inline Folded<T, kFold> empty_fold() {
   }
 }
 
+/// What kGroup neighbouring threads hold of one window, in the first of them. Codes ascend in row-major order and settle ties.
+template <Fold kFold, class T, int kGroup>
+__device__ inline void fold_over_group(Folded<T, kFold>& fold, std::int32_t& code) {
+#pragma unroll
+  for (int offset = kGroup / 2; offset > 0; offset /= 2) {
+    const auto other = __shfl_down_sync(0xffffffffU, fold, offset, kGroup);
+    if constexpr (is_extreme<kFold>) {
+      const std::int32_t other_code = __shfl_down_sync(0xffffffffU, code, offset, kGroup);
+      const bool both_nan = is_nan(other) && is_nan(fold);
+      if (both_nan ? other_code > code : other == fold ? other_code < code : beats<kFold>(other, fold)) {
+        fold = other;
+        code = other_code;
+      }
+    } else {
+      fold += other;
+    }
+  }
+}
+
 /// What a sum adds for one element.
 template <Fold kFold, class T>
 __device__ inline Accumulator<T> term(T value, double norm_type) {

@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kBlock, 3)
               } else {
                 const Int slice = p.axis[1].by_input.quotient(p.axis[2].by_input.quotient(codes[m][l]));
                 in_slice += (place.z - slice) * height * width;
-                found_z = found_z && static_cast<unsigned>(slice - depth.start) < static_cast<unsigned>(depth.whole);
+                found_z = found_z && slice - depth.start >= depth.low && slice - depth.start < depth.high;
               }
             }
             const Int low = most(-(place.x + start), 0), count = least<Int>(kKernel, width - (place.x + start)) - low;

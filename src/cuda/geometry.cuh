@@ -225,6 +225,28 @@ struct Bands {
   std::int32_t rows_at;  // bytes before the second array in shared memory
 };
 
+/// Rows of warps whose lanes own four columns each.
+struct Quads {
+  Divisor<std::int32_t> lanes;  // that own one row, or a segment of it
+  std::int32_t groups;          // rows of a warp
+  std::int32_t before, useful;  // lanes of a segment that only lend what they own, and those that also make outputs
+  Divisor<std::int32_t> segments, planes, channels;
+  std::int32_t rows;   // outputs of a strip
+  std::int32_t total;  // rows of all warps
+  std::int32_t warp_bytes, kept_at, codes_at;
+};
+
+/// Blocks of columns of neighbouring channels.
+struct Panes {
+  Divisor<std::int32_t> groups;                     // of channels: threads to a column
+  std::int32_t columns, useful;                     // of a pane, and those that make outputs
+  bool whole;                                       // a pane is as wide as the tensors
+  Divisor<std::int32_t> blocks_c, blocks_x, batch;  // panes along each
+  std::int32_t channels;
+  std::int32_t rows;  // outputs of a strip
+  std::int32_t values_at, codes_at;
+};
+
 /// Pieces of rows.
 struct Along {
   std::int32_t outputs;  // of a piece
@@ -260,6 +282,7 @@ struct Params {
   bool ordinary_divisor;  // the same one for every window, and neither tiny nor huge
   bool exact_scale;       // lp: every window is whole and has a power of two taps, so that averaging and scaling cancel
   bool plain_windows;     // flat indices, sliding windows without dilation along height and width
+  bool aligned;           // for kernels that also run where pointers are not: 16 bytes at once
   float divisor_f32, reciprocal_f32;
   DeviceAxis<Int> axis[3];
   Steps<Int> input, output, indices, grad_output, grad_input;
@@ -277,6 +300,8 @@ struct Params {
     Regions regions;
     Bands bands;
     Turned turned;
+    Quads quads;
+    Panes panes;
     Along along;
     Parts parts;
   };

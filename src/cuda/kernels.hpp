@@ -4,6 +4,7 @@
 
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
+#include "cuda/fold_planes.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_tiles.cuh"
@@ -11,6 +12,8 @@
 #include "cuda/norms.cuh"
 #include "cuda/packed_pairs.cuh"
 #include "cuda/pairs.cuh"
+#include "cuda/panes.cuh"
+#include "cuda/quads.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/slide_along.cuh"
 #include "cuda/slide_down.cuh"
@@ -18,7 +21,7 @@
 #include "cuda/spread_windows.cuh"
 #include "cuda/streams.cuh"
 #include "cuda/turned.cuh"
-#include "cuda/winners.cuh"
+#include "cuda/turns.cuh"
 
 namespace cenote::gpu {
 
@@ -46,21 +49,31 @@ struct Kernels {
   Function (*spread_packed_pairs)(Share share, DType index);
   /// Sums of 3x3 windows one apart.
   Function (*slide_down)(Way way, bool planar);
+  /// The same for planar tensors, as many outputs as inputs along the width.
+  Function (*slide_lanes)();
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
+  /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32) threads to each.
+  Function (*fold_planes)(Fold fold, bool indices, int group);
   /// Averages of adaptive windows of different sizes, and their backward.
   Function (*average_adaptive)(Way way);
   Function (*spread_adaptive)(Way way);
+  /// The same for small planes of dense planar tensors.
+  Function (*spread_adaptive_planes)();
   /// From channels last to planar, any windows; `vector`: several channels to a thread.
   Function (*fold_turned)(bool vector, Fold fold, bool indices);
   /// Windows of several rows, planar tensors with rows of so many columns.
   Function (*fold_bands)(Fold fold, bool indices, int columns);
   /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.
   Function (*fold_lines)(bool vector, Fold fold, bool indices, int run);
+  /// The same for windows one apart, planar tensors with rows aligned by fours.
+  Function (*fold_quads)(Fold fold, bool indices);
+  /// The same for neighbouring channels.
+  Function (*fold_panes)(Fold fold, bool indices);
   /// Sums of long windows one apart along rows.
   Function (*slide_along)();
   Function (*gather_windows)(bool vector, Share share, bool wide);
@@ -93,8 +106,8 @@ struct Kernels {
   Function (*add_in_order)(bool wide);
   /// The same for sliding windows without dilation and depth. `plain`: flat indices of 64 bits.
   Function (*add_for_winners)(bool plain);
-  /// The same for small planes; `vector`: outputs aligned by fours.
-  Function (*add_in_turn)(bool plain, bool vector);
+  /// The same for small planes; `planar`: dense planar tensors.
+  Function (*add_in_turn)(bool plain, bool planar);
 };
 
 const Kernels& kernels_f32();

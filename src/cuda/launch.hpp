@@ -10,6 +10,9 @@
 
 namespace cenote::gpu {
 
+/// What most kernels may take of a multiprocessor's shared memory for a block.
+inline constexpr int kMostPartBytes = 78 << 10;
+
 /// One kernel with its parameters, ready but for the pointers of a run.
 struct Launch {
   const void* entry = nullptr;
@@ -23,9 +26,10 @@ struct Launch {
   int threads_per_result = 1;          // groups of threads share one
   int block = kBlock;
   std::size_t shared_bytes = 0;
-  bool blocks_not_threads = false;  // threads_per_entry counts blocks
-  std::int64_t most_blocks = 0;     // they take several turns then; 0: as many as there is work
-  std::int64_t tiles = 0;           // blocks of a launch that takes the whole batch at once; 0: others
+  int most_shared_bytes = kMostPartBytes;  // of any plan with this function
+  bool blocks_not_threads = false;         // threads_per_entry counts blocks
+  std::int64_t most_blocks = 0;            // they take several turns then; 0: as many as there is work
+  std::int64_t tiles = 0;                  // blocks of a launch that takes the whole batch at once; 0: others
 };
 
 /// Whether positions inside one batch entry, window arithmetic and codes fit in 31 bits.

@@ -56,6 +56,15 @@ __device__ inline void fold_run(std::int32_t window, Get get, Middle middle, Ite
   }
 }
 
+/// What is stored for an element of the plane: its flat index, or its place in the window that begins at (top, left).
+__device__ inline std::int32_t stored_code(const Params<std::int32_t>& p, std::int32_t code, std::int32_t top,
+                                           std::int32_t left) {
+  if (p.index_kind != IndexKind::window) return code;
+  std::int32_t y = code;
+  const std::int32_t x = take(y, p.axis[2].by_input);
+  return (y - top) * p.axis[2].kernel + x - left;
+}
+
 /// Where a region of a block lies.
 template <class T>
 struct RegionPlace {
@@ -256,13 +265,8 @@ __global__ void __launch_bounds__(kLineBlock)
       }
       output[row * p.output.h] = finish<kFold, T>(p, item.value, counted);
       if constexpr (kIndices) {
-        Int code[1] = {item.code};
-        if (p.index_kind == IndexKind::window) {
-          Int place_y = code[0];
-          const Int place_x = take(place_y, p.axis[2].by_input);
-          code[0] = (place_y - (y * p.axis[1].stride - p.axis[1].pad_begin)) * p.axis[2].kernel + place_x -
-                    (x * p.axis[2].stride - p.axis[2].pad_begin);
-        }
+        const Int code[1] = {stored_code(p, item.code, y * p.axis[1].stride - p.axis[1].pad_begin,
+                                         x * p.axis[2].stride - p.axis[2].pad_begin)};
         store_codes(at.indices, p.index_dtype, index + row * p.indices.h, code);
       }
     };

@@ -246,6 +246,34 @@ __device__ inline Vector<T, kLanes> load_constant(const T* from) {
   }
   return result;
 }
+/// Several elements at once where they are aligned, else one by one.
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_constant_if(bool aligned, const T* from) {
+  if (aligned) return load_constant<kLanes>(from);
+  Vector<T, kLanes> result;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) result.lane[i] = load_constant<1>(from + i).lane[0];
+  return result;
+}
+template <class T, int kLanes>
+__device__ inline void store_if(bool aligned, T* to, const Vector<T, kLanes>& value) {
+  if (aligned) {
+    *reinterpret_cast<Vector<T, kLanes>*>(to) = value;
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) to[i] = value.lane[i];
+  }
+}
+
+/// One element of memory that is read once, by few threads at a time: it need not stay in any cache.
+template <class T>
+__device__ inline T load_streaming(const T* from) {
+  if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
+    return static_cast<T>(__ldcs(reinterpret_cast<const long long*>(from)));
+  } else {
+    return __ldcs(from);
+  }
+}
 template <class T, int kLanes>
 __device__ inline void store(T* to, const Vector<T, kLanes>& value) {
   if constexpr (kLanes == 1) {

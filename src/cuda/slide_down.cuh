@@ -86,4 +86,79 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+/// Columns of a warp that make outputs: what those at its ends need of their neighbours is lent by two more.
+inline constexpr int kSlideLanes = 30;
+
+/// The same for planar tensors and as many outputs as inputs along the width, one column before the first: a lane loads its own column,
+/// its neighbours lend theirs.
+template <class T, int kChunk>
+__global__ void __launch_bounds__(kBlock)
+    slide_lanes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  const Int lane = static_cast<Int>(threadIdx.x) % 32;
+  const Int item =
+      (static_cast<Int>(blockIdx.x) * (kBlock / 32) + static_cast<Int>(threadIdx.x) / 32) * kSlideLanes + lane - 1;
+  const bool makes = lane > 0 && lane <= kSlideLanes && item < p.grid.threads;
+  Place<Int> place = p.grid.place(least(most(item, 0), p.grid.threads - 1));
+  place.y *= p.strip;
+  const Int height = p.axis[1].input, top = place.y - p.axis[1].pad_begin;
+  const bool first = place.x == 0, last = place.x + 1 == p.axis[2].input;
+  const T* column = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + place.x;
+  auto fetch = [&](Int row) {
+    const Int y = top + row;
+    T value = narrow<T>(Sum{0});
+    if (static_cast<unsigned>(y) < static_cast<unsigned>(height))
+      value = load_constant<1>(column + y * p.input.h).lane[0];
+    return value;
+  };
+  auto add = [&](T value) {
+    const Sum own = widen(value);
+    const Sum left = __shfl_up_sync(0xffffffffU, own, 1), right = __shfl_down_sync(0xffffffffU, own, 1);
+    return (first ? Sum{0} : left) + own + (last ? Sum{0} : right);
+  };
+  Sum above[2];
+  T ahead[kChunk];
+  {
+    const T upper = fetch(0), lower = fetch(1);
+#pragma unroll
+    for (int r = 0; r < kChunk; ++r) ahead[r] = fetch(2 + r);
+    above[0] = add(upper);
+    above[1] = add(lower);
+  }
+  const Int count = makes ? least(p.strip, p.axis[1].output - place.y) : 0;
+  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(0, place.y, place.x);
+  for (Int row = 0; row < p.strip; row += kChunk) {
+    Sum sum[kChunk];
+#pragma unroll
+    for (int r = 0; r < kChunk; ++r) {
+      const Sum line = add(ahead[r]);
+      sum[r] = Sum{0} + above[0] + above[1] + line;  // no sum is -0
+      above[0] = above[1];
+      above[1] = line;
+    }
+    if (row + kChunk < p.strip) {
+#pragma unroll
+      for (int r = 0; r < kChunk; ++r) ahead[r] = fetch(row + kChunk + 2 + r);
+    }
+    if (p.uniform_divisor) {
+      divide_all<T>(p, sum);
+    } else {
+#pragma unroll
+      for (int r = 0; r < kChunk; ++r) {
+        Sum own[1] = {sum[r]};
+        divide_all_by<T>(own, divisor_of(p, taps_of(p.axis[0], Int{0}), taps_of<Int>(p.axis[1], place.y + row + r),
+                                         taps_of(p.axis[2], place.x)));
+        sum[r] = own[0];
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kChunk; ++r) {
+      if (row + r < count) *output = narrow<T>(sum[r]);
+      output += p.output.h;
+    }
+  }
+}
+
 }  // namespace cenote::gpu

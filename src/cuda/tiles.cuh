@@ -290,21 +290,7 @@ __global__ void __launch_bounds__(kBlock)
         }
       }
     }
-#pragma unroll
-    for (int offset = kGroup / 2; offset > 0; offset /= 2) {
-      if constexpr (is_extreme<kFold>) {
-        const T other = __shfl_down_sync(0xffffffffU, fold, offset, kGroup);
-        const Int other_code = __shfl_down_sync(0xffffffffU, code, offset, kGroup);
-        const bool both_nan = is_nan(other) && is_nan(fold);
-        const bool equal = other == fold;
-        if (both_nan ? other_code > code : equal ? other_code < code : beats<kFold>(other, fold)) {
-          fold = other;
-          code = other_code;
-        }
-      } else {
-        fold += __shfl_down_sync(0xffffffffU, fold, offset, kGroup);
-      }
-    }
+    fold_over_group<kFold, T, kGroup>(fold, code);
     if (!exists || lane != 0) continue;
     const std::int64_t place = tile.plane * out_plane + rest * out_plane + z * out_slice + y * out_width + x;
     static_cast<T*>(at.output)[place] = finish<kFold, T>(p, fold, counted_taps<kFold>(p, taps[0], taps[1], taps[2]));

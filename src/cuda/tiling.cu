@@ -279,6 +279,98 @@ bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
   return launch.tiles <= INT32_MAX;
 }
 
+bool cut_quads(Launch& launch, const Problem& p) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  const bool extreme = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t value = extreme ? element : larger(element, 4), code = p.with_indices ? 4 : 0;
+  const std::int64_t columns = larger(w.input, w.output) / 4, planes = p.batch * p.channels;
+  constexpr std::int64_t kLanes = 32, kWarps = kQuadBlock / 32;
+  std::int64_t lanes = kLanes, groups = 1, before = 0, useful = columns, segments = 1;
+  if (columns < kLanes) {  // a lane stays free: it holds what lies outside
+    lanes = columns;
+    groups = larger((kLanes - 1) / columns, 1);
+  } else {
+    before = ceil_div(w.pad_begin, 4);
+    useful = kLanes - before - larger(floor_div(w.kernel + 2 - w.pad_begin, 4), 0);
+    if (useful < kLanes / 2) return false;
+    segments = ceil_div(w.output / 4, useful);
+  }
+  const std::int64_t row = kLanes * 4, kept_at = kQuadAhead * row * element,
+                     codes_at = kept_at + h.kernel * row * value;
+  const std::int64_t warp_bytes = codes_at + h.kernel * row * code;
+  if (kWarps * warp_bytes > (48 << 10)) return false;
+  // What two strips share is folded twice: strips of several windows, unless that leaves multiprocessors without work.
+  const std::int64_t warps = ceil_div(planes * segments, groups);
+  std::int64_t strips = ceil_div(h.output, larger(64, 4 * h.kernel));
+  strips = larger(strips, smaller(ceil_div(132 * 16, warps), ceil_div(h.output, h.kernel)));
+  const std::int64_t rows = ceil_div(h.output, strips);
+  strips = ceil_div(h.output, rows);
+  const std::int64_t total = planes * segments * strips;
+  if (total > INT32_MAX / 2) return false;
+  Quads& quads = launch.narrow.quads;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  quads.lanes = Divisor<std::int32_t>(lanes);
+  quads.groups = narrow(groups);
+  quads.before = narrow(before);
+  quads.useful = narrow(useful);
+  quads.segments = Divisor<std::int32_t>(segments);
+  quads.planes = Divisor<std::int32_t>(planes);
+  quads.channels = Divisor<std::int32_t>(p.channels);
+  quads.rows = narrow(rows);
+  quads.total = narrow(total);
+  quads.warp_bytes = narrow(warp_bytes);
+  quads.kept_at = narrow(kept_at);
+  quads.codes_at = narrow(codes_at);
+  launch.block = kQuadBlock;
+  launch.shared_bytes = static_cast<std::size_t>(kWarps * warp_bytes);
+  launch.tiles = ceil_div(ceil_div(total, groups), kWarps);
+  return true;
+}
+
+bool cut_panes(Launch& launch, const Problem& p, int lanes) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  const bool extreme = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t value = extreme ? element : larger(element, 4), code = p.with_indices ? 4 : 0;
+  // Columns of 128 bytes of channels, or of all there are.
+  const std::int64_t groups = smaller(p.channels / lanes, 128 / (lanes * element));
+  const std::int64_t width = larger(w.input, w.output);
+  const bool whole = width * groups <= kMostPaneThreads;
+  const std::int64_t columns = whole ? width : kMostPaneThreads / groups;
+  const std::int64_t useful = whole ? columns : columns - (w.kernel - 1);
+  if (2 * useful < columns) return false;
+  const std::int64_t threads = columns * groups,
+                     slots = h.kernel + 4;  // a block of rows, and two rows of columns and of fours
+  const std::int64_t values_at = 4 * threads * lanes * element, codes_at = values_at + slots * threads * lanes * value;
+  const std::int64_t bytes = codes_at + slots * threads * lanes * code;
+  if (bytes > (p.with_indices ? kMostRegionBytes : kMostPaneBytes)) return false;
+  const std::int64_t blocks_c = ceil_div(p.channels / lanes, groups), blocks_x = ceil_div(w.output, useful);
+  const std::int64_t blocks = blocks_c * blocks_x * p.batch;
+  std::int64_t strips = ceil_div(h.output, larger(64, 4 * h.kernel));
+  strips = larger(strips, smaller(ceil_div(132 * 4, larger(blocks, 1)), ceil_div(h.output, h.kernel)));
+  const std::int64_t rows = ceil_div(h.output, strips);
+  strips = ceil_div(h.output, rows);
+  Panes& panes = launch.narrow.panes;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  panes.groups = Divisor<std::int32_t>(groups);
+  panes.columns = narrow(columns);
+  panes.useful = narrow(useful);
+  panes.whole = whole;
+  panes.blocks_c = Divisor<std::int32_t>(blocks_c);
+  panes.blocks_x = Divisor<std::int32_t>(blocks_x);
+  panes.batch = Divisor<std::int32_t>(p.batch);
+  panes.channels = narrow(p.channels);
+  panes.rows = narrow(rows);
+  panes.values_at = narrow(values_at);
+  panes.codes_at = narrow(codes_at);
+  launch.block = static_cast<int>(threads);
+  launch.shared_bytes = static_cast<std::size_t>(bytes);
+  launch.most_shared_bytes = kMostPaneBytes;
+  launch.tiles = blocks * strips;
+  return launch.tiles <= INT32_MAX;
+}
+
 bool cut_bands(Launch& launch, const Problem& p, const Function& function) {
   const std::int64_t width = p.axis[2].input, lanes = width / function.columns,
                      total = p.batch * p.channels * p.axis[1].output;
@@ -311,7 +403,6 @@ bool cut_turns(Launch& launch, const Problem& p, bool channels_fastest) {
   parts.by_kernel_w = Divisor<std::int32_t>(p.axis[2].kernel);
   parts.total = static_cast<std::int32_t>(planes);
   parts.channels_fastest = channels_fastest;
-  launch.block = kTurnBlock;
   launch.shared_bytes = static_cast<std::size_t>(bytes);
   return true;
 }

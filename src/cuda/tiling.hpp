@@ -27,8 +27,15 @@ inline constexpr int kMostRegionBytes = 72 << 10;
 /// 1. False: no region fits.
 bool cut_regions(Launch& launch, const Problem& p, int run, int together);
 
-/// What the parts of a block may take, and what they take where there is a choice: three blocks on a multiprocessor.
-inline constexpr int kMostPartBytes = 78 << 10;
+/// Cuts outputs into strips for fold_quads. False: windows are too long.
+bool cut_quads(Launch& launch, const Problem& p);
+/// What the panes of a block may take: two blocks on a multiprocessor of a large GPU, and what others have.
+inline constexpr int kMostPaneBytes = 96 << 10;
+
+/// The same for fold_panes, whose threads take `lanes` channels each.
+bool cut_panes(Launch& launch, const Problem& p, int lanes);
+
+/// What the parts of a block take where there is a choice: three blocks on a multiprocessor.
 inline constexpr int kWantedPartBytes = 56 << 10;
 
 /// Groups planes for add_in_turn. False: they are too few, or too large.

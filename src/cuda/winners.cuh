@@ -37,15 +37,16 @@ __device__ inline bool locate(const Params<std::int32_t>& p, std::int64_t code, 
   return right;
 }
 
-/// An index as it is stored: flat ones of 64 bits without asking, which most are.
-template <class Stored>
+/// An index as it is stored: flat ones of 64 bits without asking, which most are. kOnce: nobody else reads it.
+template <class Stored, bool kOnce = false>
 __device__ inline std::int64_t load_code(const Params<std::int32_t>& p, const void* indices, std::int64_t offset) {
   if constexpr (std::is_void_v<Stored>) {
     std::int64_t code[1];
     load_codes(indices, p.index_dtype, offset, code);
     return code[0];
   } else {
-    return load_constant<1>(static_cast<const Stored*>(indices) + offset).lane[0];
+    const Stored* from = static_cast<const Stored*>(indices) + offset;
+    return kOnce ? load_streaming(from) : load_constant<1>(from).lane[0];
   }
 }
 
@@ -220,151 +221,6 @@ __global__ void __launch_bounds__(kWinnerBlock)
     if (lane == 0) results_of[q][y * p.grad_input.h + x * p.grad_input.w] = narrow<T>(sum);
   }
   if (wrong) report(at.fault, kFaultIndex);
-}
-
-inline constexpr int kFinders = 3;                      // warps that find out where outputs point
-inline constexpr int kTurnBlock = (kFinders + 1) * 32;  // and one that adds
-inline constexpr int kFound = 4;                        // outputs that a finder looks at at once
-inline constexpr int kTurn = kFinders * kFound;
-inline constexpr std::uint16_t kNowhere = 0xffff;
-
-/// What the finders hand over: for each of 32 planes, a few outputs' sums and what is added to them.
-template <class T>
-struct Turn {
-  T sent[kTurn][32];
-  std::uint16_t place[kTurn][32];
-};
-
-/// The same for many small planes: a block takes 32, their sums in shared memory, and walks through all of their outputs. Three warps find
-/// out where outputs point; one, a lane to a plane, adds those that came before, in order. Rows follow each other without a gap.
-/// kVector: planar, outputs aligned by fours.
-template <class T, class Stored, bool kVector>
-__global__ void __launch_bounds__(kTurnBlock)
-    add_in_turn(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
-  wait_for_grid_before();
-  using Int = std::int32_t;
-  using Sum = Accumulator<T>;
-  extern __shared__ __align__(16) char part_memory[];
-  auto* sums = reinterpret_cast<Sum*>(part_memory);
-  __shared__ Turn<T> turns[2];
-  const Parts& parts = p.parts;
-  const Int thread = static_cast<Int>(threadIdx.x), lane = thread % 32;
-  // The warp that adds is another one from block to block: each scheduler of a multiprocessor has its share of them.
-  const Int warp = (thread / 32 + static_cast<Int>(blockIdx.x)) % (kFinders + 1);
-  Int c, n = static_cast<Int>(blockIdx.x);
-  bool exists;
-  if (parts.channels_fastest) {
-    c = take(n, parts.groups) * 32 + lane;
-    exists = c < parts.channels.value;
-    c = least(c, parts.channels.value - 1);
-  } else {
-    n = n * 32 + lane;
-    exists = n < parts.total;
-    n = least(n, parts.total - 1);
-    c = take(n, parts.channels);
-  }
-  const Int elements = p.axis[1].input * p.axis[2].input, outputs = p.axis[1].output * p.axis[2].output;
-  for (Int i = thread; i < elements * 32; i += kTurnBlock) sums[i] = Sum{0};
-  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(n, c);
-  // A sum lies in its lane's bank; planar, one further from element to element, so that a warp can also write one plane together.
-  auto place_of = [&](Int element, Int owner) {
-    return element * 32 + (parts.channels_fastest ? owner : (owner + element) & 31);
-  };
-  const T* grad = static_cast<const T*>(at.grad_output) + p.grad_output.plane(n, c);
-  const std::int64_t indices = p.indices.plane(n, c);
-  struct Batch {
-    T sent[kFound];
-    std::int64_t codes[kFound];
-  };
-  auto fetch = [&](Int o, Batch& batch) {
-    if constexpr (kVector) {
-      if (o >= outputs) return;
-      const auto sent = load_constant<kFound>(grad + o);
-      const auto codes = load_constant<kFound>(static_cast<const std::int64_t*>(at.saved_indices) + indices + o);
-#pragma unroll
-      for (int i = 0; i < kFound; ++i) {
-        batch.sent[i] = sent.lane[i];
-        batch.codes[i] = codes.lane[i];
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < kFound; ++i) {
-        if (o + i >= outputs) break;
-        batch.sent[i] = load_constant<1>(grad + (o + i) * p.grad_output.w).lane[0];
-        batch.codes[i] = load_code<Stored>(p, at.saved_indices, indices + (o + i) * p.indices.w);
-      }
-    }
-  };
-  bool wrong = false;
-  // A turn's outputs are found while those of the turn before are added.
-  const Int all = (outputs + kTurn - 1) / kTurn;
-  Int o = warp * kFound, oy = o;
-  Int ox = take(oy, p.axis[2].by_output);
-  // What they hold is under way two turns before.
-  Batch even, odd;
-  if (warp < kFinders) {
-    fetch(o, even);
-    fetch(o + kTurn, odd);
-  }
-  __syncthreads();
-  auto take_turn = [&](Int turn, Batch& next) {
-    if (warp < kFinders && turn < all) {
-      const Batch batch = next;
-      fetch(o + 2 * kTurn, next);
-      Turn<T>& found = turns[turn % 2];
-      Int top = oy * p.axis[1].stride - p.axis[1].pad_begin, left = ox * p.axis[2].stride - p.axis[2].pad_begin;
-      const Int behind = p.axis[2].output * p.axis[2].stride - p.axis[2].pad_begin;
-#pragma unroll
-      for (int i = 0; i < kFound; ++i) {
-        Int y, x;
-        const bool points = o + i < outputs && locate<Stored>(p, batch.codes[i], top, left, y, x, wrong);
-        const Int element = std::is_void_v<Stored> ? y * p.axis[2].input + x : static_cast<Int>(batch.codes[i]);
-        found.sent[warp * kFound + i][lane] = batch.sent[i];
-        found.place[warp * kFound + i][lane] = points ? static_cast<std::uint16_t>(place_of(element, lane)) : kNowhere;
-        left += p.axis[2].stride;
-        if (left == behind) {
-          left = -p.axis[2].pad_begin;
-          top += p.axis[1].stride;
-        }
-      }
-      o += kTurn;
-      oy = o;
-      ox = take(oy, p.axis[2].by_output);
-    }
-    if (warp == kFinders && turn > 0 && turn <= all) {
-      const Turn<T>& found = turns[(turn - 1) % 2];
-      Int place[kTurn];
-      Sum sent[kTurn];
-#pragma unroll
-      for (int i = 0; i < kTurn; ++i) {
-        place[i] = found.place[i][lane];
-        sent[i] = widen(found.sent[i][lane]);
-      }
-#pragma unroll
-      for (int i = 0; i < kTurn; ++i) {
-        if (place[i] != kNowhere) sums[place[i]] += sent[i];
-      }
-    }
-    __syncthreads();
-  };
-  for (Int turn = 0; turn <= all; turn += 2) {
-    take_turn(turn, even);
-    take_turn(turn + 1, odd);
-  }
-  if (wrong && exists) report(at.fault, kFaultIndex);
-  if (parts.channels_fastest) {
-    if (!exists) return;
-#pragma unroll 4
-    for (Int e = warp; e < elements; e += kFinders + 1) result[e * p.grad_input.w] = narrow<T>(sums[place_of(e, lane)]);
-    return;
-  }
-  const unsigned present = __ballot_sync(0xffffffffU, exists);
-  for (int owner = warp; owner < 32; owner += kFinders + 1) {
-    T* to = reinterpret_cast<T*>(__shfl_sync(0xffffffffU, reinterpret_cast<unsigned long long>(result), owner));
-    if ((present >> owner & 1) == 0) continue;
-#pragma unroll 4
-    for (Int e = lane; e < elements; e += 32) to[e * p.grad_input.w] = narrow<T>(sums[place_of(e, owner)]);
-  }
 }
 
 }  // namespace cenote::gpu

@@ -1,0 +1,284 @@
+// Which instances of the forward's device templates one element type has.
+#pragma once
+
+#include "cuda/element.cuh"
+
+namespace cenote::gpu {
+
+template <class T>
+struct ForwardInstances {
+  static constexpr int kLanes = Element<T>::kLanes;
+  static constexpr bool kFloating = Element<T>::kFloating, kTuned = Element<T>::kTuned, kBytes = Element<T>::kBytes;
+  template <bool kIndices>
+  static constexpr int kIndexedLanes = Element<T>::template kIndexedLanes<kIndices>;
+
+  template <Fold kFold, bool kIndices>
+  static Function windows_of(bool vector, bool wide) {
+    if (wide) return function(&fold_windows<T, 1, kFold, kIndices, std::int64_t>);
+    if (vector) return function(&fold_windows<T, kLanes, kFold, kIndices, std::int32_t>);
+    return function(&fold_windows<T, 1, kFold, kIndices, std::int32_t>);
+  }
+  static Function windows(bool vector, Fold fold, bool indices, bool wide) {
+    switch (fold) {
+      case Fold::max:
+        return indices ? windows_of<Fold::max, true>(vector, wide) : windows_of<Fold::max, false>(vector, wide);
+      case Fold::min:
+        return indices ? windows_of<Fold::min, true>(vector, wide) : windows_of<Fold::min, false>(vector, wide);
+      case Fold::sum: return windows_of<Fold::sum, false>(vector, wide);
+      default:
+        if constexpr (kFloating) {
+          if (vector) return {};
+          if (fold == Fold::power && wide) return function(&fold_windows<T, 1, Fold::power, false, std::int64_t>);
+          if (fold == Fold::power) return function(&fold_windows<T, 1, Fold::power, false, std::int32_t>);
+          if (!wide) return function(&fold_windows<T, 1, Fold::square, false, std::int32_t>);
+        }
+        return {};
+    }
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function streams_of(bool vector) {
+    return vector ? function(&gpu::fold_streams<T, kLanes, kFold, kIndices>, 1, 1, kLanes)
+                  : function(&gpu::fold_streams<T, 1, kFold, kIndices>);
+  }
+  static Function streams(bool vector, Fold fold, bool indices) {
+    if constexpr (kTuned && sizeof(T) == 4) {  // eight channels of two bytes would take too many registers
+      if (fold == Fold::max)
+        return indices ? streams_of<Fold::max, true>(vector) : streams_of<Fold::max, false>(vector);
+      if (fold == Fold::sum) return streams_of<Fold::sum, false>(vector);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices, int kKernel, int kStride, int kPadding, bool kDeep>
+  static Function down_by(Way way) {
+    constexpr int kUsed = kIndexedLanes<kIndices>;
+    if (way == Way::single)
+      return function(&gpu::fold_down<T, 1, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>);
+    if (way == Way::channels)
+      return function(&gpu::fold_down<T, kUsed, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
+                      kUsed);
+    constexpr int kAcross = sizeof(T) == 1 ? 8 : 4;
+    return function(&gpu::fold_down<T, kAcross, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>, 1,
+                    kAcross);
+  }
+  template <Fold kFold, bool kIndices, bool kDeep>
+  static Function down_of(Way way, int kernel, int stride, int padding) {
+    const bool columns = way == Way::columns;
+    if (kernel == 2 && stride == 2 && (padding == 0 || !columns)) return down_by<kFold, kIndices, 2, 2, 0, kDeep>(way);
+    if (kernel == 3 && stride == 2 && columns && padding == 0) return down_by<kFold, kIndices, 3, 2, 0, kDeep>(way);
+    if (kernel == 3 && stride == 2 && (padding == 1 || !columns)) return down_by<kFold, kIndices, 3, 2, 1, kDeep>(way);
+    if (kernel == 3 && stride == 1 && (padding == 1 || !columns)) return down_by<kFold, kIndices, 3, 1, 1, kDeep>(way);
+    return {};
+  }
+  static Function down(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep) {
+    if constexpr (kBytes) {
+      if (fold == Fold::max && !indices && !deep) return down_of<Fold::max, false, false>(way, kernel, stride, padding);
+    }
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) {
+        return deep ? down_of<Fold::max, true, true>(way, kernel, stride, padding)
+                    : down_of<Fold::max, true, false>(way, kernel, stride, padding);
+      }
+      if (fold == Fold::max) {
+        return deep ? down_of<Fold::max, false, true>(way, kernel, stride, padding)
+                    : down_of<Fold::max, false, false>(way, kernel, stride, padding);
+      }
+      if (fold == Fold::sum) {
+        return deep ? down_of<Fold::sum, false, true>(way, kernel, stride, padding)
+                    : down_of<Fold::sum, false, false>(way, kernel, stride, padding);
+      }
+      if (fold == Fold::square && kernel == 2 && stride == 2 && !deep && (padding == 0 || way != Way::columns))
+        return down_by<Fold::square, false, 2, 2, 0, false>(way);
+    }
+    return {};
+  }
+
+  static Function packed_pairs(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return indices ? function(&gpu::fold_packed_pairs<T, Fold::max, true>, 1, 2)
+                       : function(&gpu::fold_packed_pairs<T, Fold::max, false>, 1, kLanes);
+      if (fold == Fold::sum) return function(&gpu::fold_packed_pairs<T, Fold::sum, false>, 1, kLanes);
+    }
+    return {};
+  }
+
+  static Function slides(Way way, bool planar) {
+    if constexpr (kTuned) {
+      if constexpr (sizeof(T) == 4) {
+        if (way == Way::channels) return function(&gpu::slide_down<T, kLanes, false, 1>, 1, 1, kLanes);
+      }
+      return planar ? function(&gpu::slide_down<T, 1, true, 4>) : function(&gpu::slide_down<T, 1, false, 4>);
+    }
+    return {};
+  }
+
+  static Function lane_slides() {
+    if constexpr (kTuned) return function(&gpu::slide_lanes<T, 4>);
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function rows_of(int height, int kernel, int stride, int padding) {
+    // Along one axis alone: windows that follow each other.
+    if (height == 1 && padding == 0 && kernel == stride) {
+      if (kernel == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 2, 2, 0, 1, 4>, 1, 4);
+      if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
+    }
+    if constexpr (kBytes && kIndices) {
+      if (height != kernel) return {};
+      if (kernel == 2 && stride == 2 && padding == 0)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 2, 2, 2, 0, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 2 && padding == 1)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 2, 1, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 2 && padding == 0)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 2, 0, 2, 4>, 2, 4);
+      if (kernel == 3 && stride == 1 && padding == 1)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 3, 3, 1, 1, 4, 4>, 4, 4);
+    }
+    return {};
+  }
+  static Function rows(Fold fold, bool indices, int height, int kernel, int stride, int padding) {
+    if constexpr (kTuned || kBytes) {
+      if (fold == Fold::max) {
+        return indices ? rows_of<Fold::max, true>(height, kernel, stride, padding)
+                       : rows_of<Fold::max, false>(height, kernel, stride, padding);
+      }
+    }
+    if constexpr (kTuned) {
+      if (fold == Fold::sum) return rows_of<Fold::sum, false>(height, kernel, stride, padding);
+      if (fold == Fold::square) return rows_of<Fold::square, false>(height, kernel, stride, padding);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function tiles_of(int kernel, int stride) {
+    if (kernel == 2 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 2, 2, 2>, 2);
+    if constexpr (kFold != Fold::square) {
+      if (kernel == 3 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 2, 4>, 4);
+      if (kernel == 3 && stride == 1) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 1, 4>, 4);
+    }
+    return {};
+  }
+  static Function tiles(Fold fold, bool indices, int kernel, int stride) {
+    if constexpr (kTuned || kBytes) {
+      if (fold == Fold::max)
+        return indices ? tiles_of<Fold::max, true>(kernel, stride) : tiles_of<Fold::max, false>(kernel, stride);
+    }
+    if constexpr (kTuned) {
+      if (fold == Fold::sum) return tiles_of<Fold::sum, false>(kernel, stride);
+      if (fold == Fold::square) return tiles_of<Fold::square, false>(kernel, stride);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function staged_of(int group) {
+    if (group == 1) return function(&fold_staged_windows<T, kFold, kIndices, 1>);
+    return group == 8 ? function(&fold_staged_windows<T, kFold, kIndices, 8>)
+                      : function(&fold_staged_windows<T, kFold, kIndices, 32>);
+  }
+  static Function staged(Fold fold, bool indices, int group) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? staged_of<Fold::max, true>(group) : staged_of<Fold::max, false>(group);
+      if (fold == Fold::sum) return staged_of<Fold::sum, false>(group);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function planes_of(int group) {
+    if (group == 4) return function(&gpu::fold_planes<T, kFold, kIndices, 4>);
+    return group == 8 ? function(&gpu::fold_planes<T, kFold, kIndices, 8>)
+                      : function(&gpu::fold_planes<T, kFold, kIndices, 32>);
+  }
+  static Function planes(Fold fold, bool indices, int group) {
+    if constexpr (kTuned &&
+                  sizeof(T) == 4) {  // eight elements of two bytes at a time: 38 us become 70 (7 x 7 averages)
+      if (fold == Fold::max) return indices ? planes_of<Fold::max, true>(group) : planes_of<Fold::max, false>(group);
+      if (fold == Fold::sum) return planes_of<Fold::sum, false>(group);
+    }
+    return {};
+  }
+
+  static Function adaptive_averages(Way way) {
+    if constexpr (kTuned) {
+      return way == Way::channels ? function(&gpu::average_adaptive<T, kLanes>, 1, 1, kLanes)
+                                  : function(&gpu::average_adaptive<T, 1>);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function turned_of(bool vector) {
+    return vector ? function(&gpu::fold_turned<T, 4, kFold, kIndices>, 1, 1, 4)
+                  : function(&gpu::fold_turned<T, 1, kFold, kIndices>);
+  }
+  static Function turned(bool vector, Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? turned_of<Fold::max, true>(vector) : turned_of<Fold::max, false>(vector);
+      if (fold == Fold::sum) return turned_of<Fold::sum, false>(vector);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
+  static Function bands_of(int columns) {
+    if (columns % kLanes == 0) return function(&gpu::fold_bands<T, kFold, kIndices, kLanes>, 1, kLanes);
+    if (columns % 2 == 0) return function(&gpu::fold_bands<T, kFold, kIndices, 2>, 1, 2);
+    return function(&gpu::fold_bands<T, kFold, kIndices, 1>);
+  }
+  static Function bands(Fold fold, bool indices, int columns) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max) return indices ? bands_of<Fold::max, true>(columns) : bands_of<Fold::max, false>(columns);
+      if (fold == Fold::sum) return bands_of<Fold::sum, false>(columns);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices, int kChannels>
+  static Function lines_of(int run) {
+    if (run == 4) return function(&gpu::fold_lines<T, kFold, kIndices, 4, kChannels>, 1, 1, kChannels);
+    if (run == 8) return function(&gpu::fold_lines<T, kFold, kIndices, 8, kChannels>, 1, 1, kChannels);
+    return function(&gpu::fold_lines<T, kFold, kIndices, 16, kChannels>, 1, 1, kChannels);
+  }
+  static Function lines(bool vector, Fold fold, bool indices, int run) {
+    if constexpr (kTuned) {
+      constexpr int kSector = 2 * kLanes;  // channels in 32 bytes
+      if (fold == Fold::max && indices)
+        return vector ? lines_of<Fold::max, true, kSector>(run) : lines_of<Fold::max, true, 1>(run);
+      if (fold == Fold::max)
+        return vector ? lines_of<Fold::max, false, kSector>(run) : lines_of<Fold::max, false, 1>(run);
+      if (fold == Fold::sum)
+        return vector ? lines_of<Fold::sum, false, kSector>(run) : lines_of<Fold::sum, false, 1>(run);
+    }
+    return {};
+  }
+
+  static Function quads(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) return function(&gpu::fold_quads<T, Fold::max, true>);
+      if (fold == Fold::max) return function(&gpu::fold_quads<T, Fold::max, false>);
+      if (fold == Fold::sum) return function(&gpu::fold_quads<T, Fold::sum, false>);
+    }
+    return {};
+  }
+
+  static Function panes(Fold fold, bool indices) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) return function(&gpu::fold_panes<T, Fold::max, true, 4>, 1, 1, 4);
+      if (fold == Fold::max) return function(&gpu::fold_panes<T, Fold::max, false, 4>, 1, 1, 4);
+      if (fold == Fold::sum) return function(&gpu::fold_panes<T, Fold::sum, false, 4>, 1, 1, 4);
+    }
+    return {};
+  }
+
+  static Function slides_along() {
+    if constexpr (kTuned) return function(&gpu::slide_along<T>);
+    return {};
+  }
+};
+
+}  // namespace cenote::gpu
