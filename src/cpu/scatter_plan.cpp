@@ -30,11 +30,12 @@ std::vector<Band> cut(const Axis& axis, std::int64_t slices) {
   return bands;
 }
 
-/// Taps of sliding windows small enough for bytes.
+/// Taps of sliding windows small enough for bytes, and whose places fit in 64 bits.
 bool has_tap_tables(const Problem& p) {
   std::int64_t taps = 1;
   for (const Axis& axis : p.axis) {
     if (axis.rule == WindowRule::adaptive || axis.kernel > UINT8_MAX) return false;
+    if (axis.dilation > INT32_MAX || (axis.kernel - 1) * axis.dilation > INT32_MAX) return false;
     taps *= axis.kernel;
   }
   return p.op != Op::max_unpool && p.index_kind == IndexKind::window && taps <= kTabledTaps;

@@ -238,8 +238,8 @@ class Backward : public Choice {
     const Axis &h = p_.axis[1], &w = p_.axis[2];
     const std::int64_t elements = p_.batch * p_.channels * w.input;
     if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
-    if (p_.axis[0].input == 1 && p_.axis[0].output == 1 && h.input == 1 && h.output == 1 &&
-        w.rule == WindowRule::sliding && w.output == 1 && w.kernel == w.input && w.pad_begin == 0 &&
+    if (is_identity(p_.axis[0]) && p_.axis[0].input == 1 && is_identity(h) && h.input == 1 &&
+        w.rule == WindowRule::sliding && w.output == 1 && w.kernel == w.input && w.dilation == 1 && w.pad_begin == 0 &&
         w.input >= kernels_.lanes && elements < INT32_MAX - 65536 && p_.divisor_override == 0 &&
         is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false) &&
         (share == Share::sum || is_dense(p_.indices, p_, false))) {

@@ -353,10 +353,10 @@ class Forward : public Choice {
     const Axis& w = p_.axis[2];
     const std::int64_t planes = p_.batch * p_.channels, vectors = w.input / kernels_.lanes;
     for (int a = 0; a < 2; ++a) {
-      if (p_.axis[a].input != 1 || p_.axis[a].output != 1) return;
+      if (p_.axis[a].input != 1 || p_.axis[a].output != 1 || p_.axis[a].kernel != 1) return;
     }
-    if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.pad_begin != 0 || p_.absolute ||
-        vectors < 1 || planes * w.input > INT32_MAX - 65536) {
+    if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.dilation != 1 || w.pad_begin != 0 ||
+        p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536) {
       return;
     }
     const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;

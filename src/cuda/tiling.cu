@@ -342,7 +342,8 @@ bool cut_panes(Launch& launch, const Problem& p, int lanes) {
   if (2 * useful < columns) return false;
   const std::int64_t threads = columns * groups,
                      slots = h.kernel + 4;  // a block of rows, and two rows of columns and of fours
-  const std::int64_t values_at = 4 * threads * lanes * element, codes_at = values_at + slots * threads * lanes * value;
+  const std::int64_t values_at = 4 * threads * lanes * element;
+  const std::int64_t codes_at = ceil_div(values_at + slots * threads * lanes * value, 16) * 16;  // four codes at a time
   const std::int64_t bytes = codes_at + slots * threads * lanes * code;
   if (bytes > (p.with_indices ? kMostRegionBytes : kMostPaneBytes)) return false;
   const std::int64_t blocks_c = ceil_div(p.channels / lanes, groups), blocks_x = ceil_div(w.output, useful);

@@ -23,17 +23,20 @@ Plan plan_of(const Row& row) {
   const Shape shape{std::span<const std::int64_t>(row.pool->shape)};
   const TensorDesc input = row.layout == MemoryFormat::channels_last ? TensorDesc::channels_last(row.dtype, shape)
                                                                      : TensorDesc::contiguous(row.dtype, shape);
+  if (row.pass == RowPass::backward && spec.op != Op::max_unpool) spec.index_kind = row.saved_kind;
   return Plan::make(row.pass == RowPass::backward ? Pass::backward : Pass::forward, input, spec);
 }
 
 TEST(Suite, CountsTheBytesAndSizesThePlanCounts) {
   const std::vector<Case> cases = parse_suite(default_suite());
-  const std::vector<Row> rows = rows_of(cases, "");
-  ASSERT_GT(rows.size(), 100U);
-  for (const Row& row : rows) {
-    const Plan plan = plan_of(row);
-    EXPECT_EQ(bytes_of(row), plan.bytes_moved()) << label(row);
-    EXPECT_EQ(row.pool->geometry.output_count(), plan.output().numel()) << label(row);
+  for (const IndexKind saved : {IndexKind::window, IndexKind::flat64}) {
+    const std::vector<Row> rows = rows_of(cases, "", saved);
+    ASSERT_GT(rows.size(), 100U);
+    for (const Row& row : rows) {
+      const Plan plan = plan_of(row);
+      EXPECT_EQ(bytes_of(row), plan.bytes_moved()) << label(row) << " from " << name_of(saved);
+      EXPECT_EQ(row.pool->geometry.output_count(), plan.output().numel()) << label(row);
+    }
   }
 }
 
