@@ -139,6 +139,8 @@ std::unique_ptr<Kernel> make_block_kernel(const Described& described, const RowK
                                           const RowWork* rows) {
   const Problem& p = described.problem;
   const std::int64_t group = 64 / static_cast<std::int64_t>(size_of(p.dtype));
+  const bool max = p.reduction == Reduction::max || p.reduction == Reduction::min;
+  if (max && p.pass == Pass::backward) return nullptr;  // its indices would have to be turned too
   if (p.batch * p.channels < group / 2 || !is_worth_it(p, rows)) return nullptr;
   BlockTensors tensors = tensors_of(p);
   std::size_t at = 0;
@@ -151,7 +153,7 @@ std::unique_ptr<Kernel> make_block_kernel(const Described& described, const RowK
   }
   if (at > static_cast<std::size_t>(kBlockBytes)) return nullptr;
   std::optional<RowWork> work = RowWork::make(block_problem(p, group), kernels);
-  if (!work || work->reads_indices()) return nullptr;
+  if (!work) return nullptr;
   return std::make_unique<BlockKernel>(described, tensors, std::move(*work), group, at);
 }
 

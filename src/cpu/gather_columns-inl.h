@@ -31,7 +31,7 @@ class TapRows {
     for (std::int64_t& row : held_) row = -1;
   }
 
-  /// Indices of the units so far that are in their windows. Each output belongs to the unit that its window begins in.
+  /// Outputs whose windows begin in the units so far, and one less for each row with an index outside its window.
   std::int64_t found() const { return found_; }
 
   /// Those of one input row, in the order of the outputs. Returns how many.
@@ -232,7 +232,7 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
   }
 }
 
-/// Units [begin, end) of grad_input. Returns how many outputs' indices are in their windows, of those that begin here.
+/// Units [begin, end) of grad_input. Returns what TapRows::found() says.
 template <class T, class C>
 std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                               char* scratch) {

@@ -15,7 +15,7 @@ using FoldRowsFn = void (*)(const RowPlan&, const RowPointers&, std::int64_t beg
 using SumBackwardFn = void (*)(const RowPlan&, const RowPlan* forward, const RowPointers&, std::int64_t begin,
                                std::int64_t end, char* scratch);
 
-/// Returns how many indices were found in their windows.
+/// Returns how many indices were found in their windows; over all units as many as there are outputs, unless one is wrong or "none".
 using GatherRowsFn = std::int64_t (*)(const RowPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
                                       char* scratch);
 

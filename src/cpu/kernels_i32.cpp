@@ -8,7 +8,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 const RowKernels* KernelsI32() {
-#if HWY_TARGET == HWY_SSE4
+#if HWY_TARGET == HWY_SSE4 && HWY_STATIC_TARGET != HWY_SSE4
   return nullptr;  // machines of 2008 to 2013 and rare types: not worth their size
 #else
   static constexpr RowKernels kernels = MakeKernels<std::int32_t>();

@@ -310,8 +310,7 @@ class TapPlaces {
   std::uint32_t column_, row_, slice_;  // steps in the plane
 };
 
-/// Taps of sliding windows: tables tell where each lies, counted from the unclipped window's first, and its place in the window along
-/// the three axes, a byte each. What a window's clipping leaves of it is then one comparison of four bytes.
+/// Taps of sliding windows. What a window's clipping leaves of it is one comparison of the four bytes that TapPlaces gives.
 template <bool kOneColumn>
 bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;

@@ -60,21 +60,6 @@ bool is_worth_direct(const Problem& p) {
   return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
 }
 
-Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
-  const Axis& axis = plan.problem.axis[2];
-  const bool regular = is_regular(axis, task);
-  if (task == RowTask::max_backward && plan.inner > 1) {
-    return plan.inner >= larger(1, lanes) ? Columns::per_channel : Columns::gathered;
-  }
-  // Columns of many channels and few taps need no buffered row; more taps are summed up in another order.
-  const bool direct = task == RowTask::fold && plan.inner > 1 && plan.inner >= kDirectVectors * lanes &&
-                      plan.source.dense && axis.kernel < kDoublingTaps && is_worth_direct(plan.problem);
-  if (regular && axis.stride == 1 && !direct) return Columns::consecutive;
-  if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
-  if (regular) return task == RowTask::fold ? Columns::strided : Columns::phased;
-  return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
-}
-
 /// Windows so tall, and so much overlapping, that rows are folded in blocks: see tall-inl.h.
 bool is_tall(const Problem& p, RowTask task) {
   const Axis& height = p.axis[1];
@@ -82,6 +67,23 @@ bool is_tall(const Problem& p, RowTask task) {
   return is_identity(p.axis[0]) && p.reduction != Reduction::power && !p.absolute &&
          height.rule == WindowRule::sliding && height.dilation == 1 && height.kernel >= kTallTaps &&
          height.kernel <= kMostTallTaps && height.stride <= most_overlap;
+}
+
+Columns choose_columns(const RowPlan& plan, RowTask task, std::int64_t lanes, std::int64_t most, std::int64_t step) {
+  const Axis& axis = plan.problem.axis[2];
+  const bool regular = is_regular(axis, task);
+  if (task == RowTask::max_backward && plan.inner > 1) {
+    return plan.inner >= larger(1, lanes) ? Columns::per_channel : Columns::gathered;
+  }
+  // Columns of many channels and few taps need no buffered row, where there is room for a table of them; more taps are summed up in
+  // another order.
+  const bool direct = task == RowTask::fold && plan.inner > 1 && plan.inner >= kDirectVectors * lanes &&
+                      axis.output <= kMostColumns / plan.inner && plan.source.dense && axis.kernel < kDoublingTaps &&
+                      !is_tall(plan.problem, task) && is_worth_direct(plan.problem);
+  if (regular && axis.stride == 1 && !direct) return Columns::consecutive;
+  if (plan.inner > 1) return plan.inner >= lanes ? Columns::per_channel : Columns::gathered;
+  if (regular) return task == RowTask::fold ? Columns::strided : Columns::phased;
+  return step == 1 && most >= kSpannedTaps ? Columns::spanned : Columns::gathered;
 }
 
 /// Planar rows whose windows plain vectors can follow, all with a tap inside.
@@ -140,7 +142,7 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   const Axis& width = p.axis[2];
   const bool columns = plan.inner > 1;
   const std::int64_t most_taps = columns ? kGatheredColumnTaps : kGatheredTaps;
-  if (!plan.source.dense || !plan.indices.dense || plan.may_be_empty) return false;
+  if (!plan.source.dense || !plan.indices.dense) return false;
   // PyTorch's indices, and what the tape keeps. Flat ones of columns are cheaper compared where they are read, see CompareColumns.
   if (p.index_dtype != DType::u8 && (columns || p.index_dtype != DType::i64)) return false;
   if (columns && plan.columns != Columns::per_channel) return false;
@@ -174,10 +176,9 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
     if (a == 1) plan.slot_heights = span;
     if (slots > kMostSlots) return false;
   }
-  for (Tile& tile : plan.tiles) {
-    for (const Window& w : plan.windows) {
-      if (w.first >= tile.target_first && w.first < tile.target_first + tile.target_columns) ++tile.owned;
-    }
+  // Tiles are of one size but for the last.
+  for (const Window& w : plan.windows) {
+    ++plan.tiles[static_cast<std::size_t>(w.first / plan.tiles[0].target_columns)].owned;
   }
   return taps <= most_taps && window(width, 0).count > 0;
 }

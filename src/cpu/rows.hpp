@@ -114,7 +114,7 @@ struct RowPlan {
   // the output rows that are kept, see gather-inl.h and gather_columns-inl.h.
   std::array<std::vector<Cover>, 3> covers;
   std::vector<Window> windows;
-  std::int64_t slot_heights, slot_pad;               // columns of room before and behind a kept row
+  std::int64_t slot_heights;
   std::array<std::vector<std::uint8_t>, 2> slot_of;  // where an output's row is kept
   std::size_t slots_at, slot_pitch;
 

@@ -57,7 +57,7 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
     }
   }
   plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
-  plan.tap_places.resize(plan.tap_offsets.size(), in_bytes(UINT8_MAX, UINT8_MAX, UINT8_MAX));
+  plan.tap_places.resize(plan.tap_offsets.size(), kNowhere);
 
   auto origin = [](const Window& w) { return w.first - w.skipped * w.step; };
   auto add = [&](std::int64_t first, const Window& d, const Window& h, const Window& w) {
@@ -214,7 +214,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     plan.streams = described.bytes_moved >= kStreamBytes;
     plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
     if (plan.in_place) plan.capacity = slices;
-    // PyTorch's indices; what the tape keeps is gathered.
+    // PyTorch's indices; most of what the tape keeps is gathered, see gather_columns-inl.h.
     plan.compares =
         is_floating(p.dtype) && p.index_dtype == DType::i64 && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
   }

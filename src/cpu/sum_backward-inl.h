@@ -119,7 +119,7 @@ void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT sour
       hn::Vec<decltype(d)> v[vectors()];
       CENOTE_UNROLL
       for (int i = 0; i < vectors(); ++i)
-        v[i] = divisor.Apply(d, hn::Add(hn::Zero(d), LoadAs(d, from + c + i * lanes)));
+        v[i] = hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + c + i * lanes)));
       for (C *at = first + c, *stop = at + (next - column) * inner; at < stop; at += inner) {
         CENOTE_UNROLL
         for (int i = 0; i < vectors(); ++i) hn::StoreU(v[i], d, at + i * lanes);
