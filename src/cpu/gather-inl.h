@@ -9,6 +9,7 @@
 
 #include "cpu/fold_rows-inl.h"
 #include "cpu/index_vectors-inl.h"
+#include "cpu/seeing.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -30,44 +31,24 @@ class SeeingRows {
   static constexpr Code kNoOutput = -3;  // no index
 
   SeeingRows(const RowPlan& plan, const RowPointers& pointers, char* scratch)
-      : plan_(plan), pointers_(pointers), slots_(scratch + plan.slots_at) {
-    for (std::int64_t& row : held_) row = -1;
-  }
+      : plan_(plan), pointers_(pointers), slots_(scratch + plan.slots_at), outputs_(plan) {}
 
   /// Those of one input row, in the order of the outputs. Returns how many.
   int Find(const UnitCursor& unit, SeeingRow<C>* rows) {
-    const Problem& p = plan_.problem;
-    const Cover& depth = plan_.covers[0][static_cast<std::size_t>(unit.depth)];
-    const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
     const Tile& tile = unit.tile();
+    const bool taps = plan_.problem.index_kind == IndexKind::window;
     int count = 0;
-    for (std::int64_t z = 0; z < depth.count; ++z) {
-      for (std::int64_t y = 0; y < height.count; ++y) {
-        const std::int64_t od = depth.first + z * depth.step, oh = height.first + y * height.step;
-        const std::int64_t slot = plan_.slot_of[0][static_cast<std::size_t>(od)] * plan_.slot_heights +
-                                  plan_.slot_of[1][static_cast<std::size_t>(oh)];
-        const std::int64_t row =
-            (((unit.major * plan_.outer_minor_count + unit.minor) * static_cast<std::int64_t>(plan_.tiles.size()) +
-              unit.tile_index) *
-                 p.axis[0].output +
-             od) *
-                p.axis[1].output +
-            oh;
-        char* at = slots_ + static_cast<std::size_t>(2 * slot) * plan_.slot_pitch;
-        auto* codes = reinterpret_cast<Code*>(at);
-        auto* values = reinterpret_cast<C*>(at + plan_.slot_pitch);
-        if (held_[slot] != row) {
-          held_[slot] = row;
-          ConvertRow(tile, unit.offset(plan_.indices, od, oh, tile.source_first), codes);
-          LoadElements(static_cast<const T*>(pointers_.source) + unit.offset(plan_.source, od, oh, tile.source_first),
-                       values, tile.source_columns);
-        }
-        const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
-        const std::int64_t tap_height = height.first_tap - y * height.tap_step;
-        const std::int64_t number = (tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel;
-        rows[count++] = {codes, values, p.index_kind == IndexKind::window ? static_cast<Code>(number) : Code{0}};
+    outputs_.for_each(unit, [&](const SeeingOutput& o) HWY_ATTR {
+      char* at = slots_ + static_cast<std::size_t>(2 * o.slot) * plan_.slot_pitch;
+      auto* codes = reinterpret_cast<Code*>(at);
+      auto* values = reinterpret_cast<C*>(at + plan_.slot_pitch);
+      if (o.is_new) {
+        ConvertRow(tile, unit.offset(plan_.indices, o.depth, o.height, tile.source_first), codes);
+        const std::int64_t source = unit.offset(plan_.source, o.depth, o.height, tile.source_first);
+        LoadElements(static_cast<const T*>(pointers_.source) + source, values, tile.source_columns);
       }
-    }
+      rows[count++] = {codes, values, taps ? static_cast<Code>(o.number) : Code{0}};
+    });
     return count;
   }
 
@@ -95,7 +76,7 @@ class SeeingRows {
   const RowPlan& plan_;
   const RowPointers& pointers_;
   char* slots_;
-  std::int64_t held_[kMostSlots];
+  SeeingOutputs outputs_;
 };
 
 /// A planar row whose windows do not overlap: column S*u + phase of the interleaved row is seen by output u alone, of every row that

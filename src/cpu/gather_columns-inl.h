@@ -8,6 +8,7 @@
 #endif
 
 #include "cpu/finish-inl.h"
+#include "cpu/seeing.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unroll.hpp"
 
@@ -27,42 +28,25 @@ struct SeeingTaps {
 /// The output rows that see input rows one after the other. Their indices are checked against their windows when they first appear.
 class TapRows {
  public:
-  TapRows(const RowPlan& plan, const RowPointers& pointers) : plan_(plan), pointers_(pointers) {
-    for (std::int64_t& row : held_) row = -1;
-  }
+  TapRows(const RowPlan& plan, const RowPointers& pointers) : plan_(plan), pointers_(pointers), outputs_(plan) {}
 
   /// Outputs whose windows begin in the units so far, and one less for each row with an index outside its window.
   std::int64_t found() const { return found_; }
 
   /// Those of one input row, in the order of the outputs. Returns how many.
   int Find(const UnitCursor& unit, SeeingTaps* rows) {
-    const Problem& p = plan_.problem;
-    const Cover& depth = plan_.covers[0][static_cast<std::size_t>(unit.depth)];
-    const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
+    const Axis* axis = plan_.problem.axis;
     const Tile& tile = unit.tile();
     int count = 0;
-    for (std::int64_t z = 0; z < depth.count; ++z) {
-      for (std::int64_t y = 0; y < height.count; ++y) {
-        const std::int64_t od = depth.first + z * depth.step, oh = height.first + y * height.step;
-        const std::int64_t slot = plan_.slot_of[0][static_cast<std::size_t>(od)] * plan_.slot_heights +
-                                  plan_.slot_of[1][static_cast<std::size_t>(oh)];
-        const std::int64_t row =
-            ((unit.major * static_cast<std::int64_t>(plan_.tiles.size()) + unit.tile_index) * p.axis[0].output + od) *
-                p.axis[1].output +
-            oh;
-        const Window deep = window(p.axis[0], od), high = window(p.axis[1], oh);
-        rows[count].taps =
-            static_cast<const std::uint8_t*>(pointers_.indices) + unit.offset(plan_.indices, od, oh, tile.source_first);
-        if (held_[slot] != row) Check(tile, deep, high, rows[count].taps);
-        held_[slot] = row;
-        if (deep.first == unit.depth && high.first == unit.height) found_ += tile.owned * plan_.inner;
-        rows[count].gradients = unit.offset(plan_.source, od, oh, tile.source_first);
-        const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
-        const std::int64_t tap_height = height.first_tap - y * height.tap_step;
-        rows[count].number = static_cast<int>((tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel);
-        ++count;
-      }
-    }
+    outputs_.for_each(unit, [&](const SeeingOutput& o) HWY_ATTR {
+      const Window deep = window(axis[0], o.depth), high = window(axis[1], o.height);
+      const auto* taps = static_cast<const std::uint8_t*>(pointers_.indices) +
+                         unit.offset(plan_.indices, o.depth, o.height, tile.source_first);
+      if (o.is_new) Check(tile, deep, high, taps);
+      if (deep.first == unit.depth && high.first == unit.height) found_ += tile.owned * plan_.inner;
+      rows[count++] = {taps, unit.offset(plan_.source, o.depth, o.height, tile.source_first),
+                       static_cast<int>(o.number)};
+    });
     return count;
   }
 
@@ -130,7 +114,7 @@ class TapRows {
 
   const RowPlan& plan_;
   const RowPointers& pointers_;
-  std::int64_t held_[kMostSlots];
+  SeeingOutputs outputs_;
   std::int64_t found_ = 0;
 };
 
