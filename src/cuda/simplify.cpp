@@ -3,17 +3,6 @@
 namespace cenote::gpu {
 namespace {
 
-/// Adaptive windows of one size are sliding ones, which need fewer divisions.
-Problem with_even_windows(Problem p) {
-  for (Axis& axis : p.axis) {
-    if (axis.rule == WindowRule::adaptive && axis.output > 0 && axis.input % axis.output == 0 && axis.input > 0) {
-      const std::int64_t size = axis.input / axis.output;
-      axis = {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
-    }
-  }
-  return p;
-}
-
 /// The layouts of the tensors a run touches: on the large side of the pool, and on the small one.
 struct Touched {
   Layout* large[2];
@@ -77,7 +66,8 @@ void join_rows(Problem& p) {
 }  // namespace
 
 Problem simplified(const Problem& given) {
-  Problem p = with_even_windows(given);
+  Problem p = given;
+  for (Axis& axis : p.axis) axis = cenote::simplified(axis);
   merge_batch(p);
   if (p.op != Op::max_unpool && p.op != Op::fractional_max_pool && p.reduction != Reduction::power) join_rows(p);
   return p;

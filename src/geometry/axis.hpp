@@ -129,9 +129,10 @@ CENOTE_HOST_DEVICE constexpr Cover cover(const Axis& axis, std::int64_t i) {
           step * axis.stride / axis.dilation};
 }
 
-/// Adaptive windows that are all alike slide.
+/// Adaptive windows that are all alike slide, which takes fewer divisions.
 constexpr Axis simplified(const Axis& axis) {
-  if (axis.rule != WindowRule::adaptive || axis.output == 0 || axis.input % axis.output != 0) return axis;
+  if (axis.rule != WindowRule::adaptive || axis.input == 0 || axis.output == 0) return axis;
+  if (axis.input % axis.output != 0) return axis;
   const std::int64_t size = axis.input / axis.output;
   return {WindowRule::sliding, axis.input, axis.output, size, size, 1, 0, 0};
 }
