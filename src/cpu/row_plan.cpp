@@ -467,7 +467,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
 
   plan.stencil = straight && may_be_stencil(plan, lane, lanes) && is_worth_stencil(p);
-  if (plan.streams && plan.source.dense) fetch_early(plan, reversed);
+  const std::int64_t rows = reversed ? ceil_div(p.axis[1].kernel, p.axis[1].stride) : p.axis[1].kernel;
+  plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall && p.axis[0].kernel == 1 && rows <= kFewRows;
+  if (plan.streams && plan.source.dense && !plan.along_first) fetch_early(plan, reversed);
 
   make_factors(plan);
   if (plan.direct) make_runs(plan);

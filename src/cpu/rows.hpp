@@ -95,6 +95,7 @@ struct RowPlan {
   bool stencil;  // the same for planar rows
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
+  bool along_first;            // tiles follow each other along a row, not down it
   // Source rows that are fetched early, see Ahead: bytes from a target row's first source row to a later one's (0: none), new rows
   // per target row, bytes from row to row and from depth to depth.
   std::int64_t fetch_ahead, fetch_rows, fetch_pitch, fetch_depth_pitch;
@@ -170,8 +171,8 @@ struct UnitCursor {
         depths(p.transposed ? p.problem.axis[0].input : p.problem.axis[0].output),
         heights(p.transposed ? p.problem.axis[1].input : p.problem.axis[1].output) {
     const auto tiles = static_cast<std::int64_t>(p.tiles.size());
-    height = unit % heights;
-    tile_index = unit / heights % tiles;
+    height = p.along_first ? unit / tiles % heights : unit % heights;
+    tile_index = p.along_first ? unit % tiles : unit / heights % tiles;
     depth = unit / heights / tiles % depths;
     const std::int64_t outer = unit / heights / tiles / depths;
     major = outer / p.outer_minor_count;
@@ -181,10 +182,18 @@ struct UnitCursor {
   const Tile& tile() const { return plan.tiles[static_cast<std::size_t>(tile_index)]; }
 
   void next() {
-    if (++height < heights) return;
-    height = 0;
-    if (++tile_index < static_cast<std::int64_t>(plan.tiles.size())) return;
-    tile_index = 0;
+    const auto tiles = static_cast<std::int64_t>(plan.tiles.size());
+    if (plan.along_first) {
+      if (++tile_index < tiles) return;
+      tile_index = 0;
+      if (++height < heights) return;
+      height = 0;
+    } else {
+      if (++height < heights) return;
+      height = 0;
+      if (++tile_index < tiles) return;
+      tile_index = 0;
+    }
     if (++depth < depths) return;
     depth = 0;
     if (++minor < plan.outer_minor_count) return;

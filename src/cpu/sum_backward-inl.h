@@ -200,6 +200,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   TallFold<Fold::sum, Map::identity, T, C> tall(plan, pointers.source, space, scratch);
   StreamWriter writer;
   RowRange last_depth{}, last_height{};
+  std::int64_t last_tile = -1;
   const C* values = nullptr;
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
@@ -211,11 +212,12 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       if (plan.columns == Columns::per_channel && plan.target.dense && !plan.streams) result = target;
     }
     // Neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
-    const bool same =
-        kMap != Map::power && index > begin && unit.height > 0 && depth == last_depth && height == last_height;
+    const bool same = kMap != Map::power && unit.tile_index == last_tile && unit.height > 0 && depth == last_depth &&
+                      height == last_height;
     if (!same) {
       values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, result);
     }
+    last_tile = unit.tile_index;
     last_depth = depth;
     last_height = height;
     if (static_cast<const void*>(values) != target)

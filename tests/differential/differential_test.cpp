@@ -163,6 +163,8 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f16 nhwc n1c130 h7w9 k3 s1 p1 d1x2",
              "max2d u8 nhwc n1c300 h7w9 k3 s1 p1",
              "amax2d f32 nhwc n2c200 h14w14 out1",
+             "max2d f32 nhwc n1c300 h9w30 k3 s2 p1",
+             "max2d f32 nhwc n1c300 h9w30 k2 idx:window",
              "max2d f32 nhwc n1c71 h9w10 k3 s1 p1 idx:window",
              "max2d f32 nhwc n2c100 h11w10 k3 s2 p1 idx:window",
              "max2d f64 nhwc n1c21 h9w10 k5 s1 p2 idx:window",
@@ -204,6 +206,19 @@ TEST(Differential, EveryWayToDoIt) {
            "sum2d f32 nhwc n1c40 h9w9 k3 s1",
            "aavg2d f32 nhwc n2c200 h7w7 out1",
            "aavg2d f32 nhwc n2c40 h7w7 out9",
+           "aavg2d f64 nchw n2c21 h7w7 out1",
+           "aavg2d f16 nchw n3c11 h7w7 out1",
+           "aavg2d bf16 nchw n1c37 h14w14 out1",
+           "aavg2d f32 nchw n5c1 h9w16 out1",
+           "aavg2d f32 nchw n1c19 h3w1 out1",
+           "aavg2d f32 nchw n2c20 h12w19 out1",
+           "aavg3d f32 ncdhw n2c9 d3h5w6 out1",
+           "aavg1d f32 ncw n2c20 w13 out1",
+           "avg2d f32 nchw n2c20 h7w7 k7 s1",
+           "avg2d f32 nchw n2c20 h6w5 k6x5 div-7",
+           "avg2d f32 nchw n2c20 h11w6 k11x6 s1x6",
+           "avg2d f32 nhwc n2c100 h30w100 k3 s1 p1",
+           "avg2d f32 nhwc n1c700 h20w20 k7",
        }) {
     expect_right(line, settings);
   }
@@ -216,6 +231,8 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nchw n1c9 h1001w1003 k2",
            "max2d f32 nchw n1c9 h1001w1003 k3 s2",
            "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
+           "max2d f32 nhwc n1c34 h460w462 k3 s2",
+           "aavg2d f32 nchw n1c150001 h7w8 out1",
        }) {
     expect_right(line, {{"", &two}});
   }
