@@ -3,6 +3,7 @@
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
+#include "cpu/whole_kernel.hpp"
 
 #include <algorithm>
 
@@ -43,7 +44,8 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel->explain = "nothing to do: a tensor of the call is empty";
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
-    kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
+    kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_scatter_kernel(described, kernels, target);
     if (!kernel) {

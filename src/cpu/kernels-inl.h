@@ -11,6 +11,7 @@
 #include "cpu/kernels.hpp"
 #include "cpu/scatter-inl.h"
 #include "cpu/sum_backward-inl.h"
+#include "cpu/whole_planes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -42,6 +43,8 @@ constexpr RowKernels MakeKernels() {
 #if HWY_TARGET != HWY_SCALAR
     k.gather = GatherRows<T, C>;
     k.gather_columns = GatherColumnRows<T, C>;
+    k.average_planes = AverageWholePlanes<T, C>;
+    k.spread_planes = SpreadWholePlanes<T, C>;
 #endif
     k.max_absolute = k.min_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;

@@ -3,6 +3,7 @@
 
 #include "cpu/rows.hpp"
 #include "cpu/scatter.hpp"
+#include "cpu/whole_planes.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +31,7 @@ struct RowKernels {
   SumBackwardFn sum_backward, power_backward;
   GatherRowsFn gather, gather_columns;
   ScatterFn scatter_add;
+  WholePlanesFn average_planes, spread_planes;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;
 };

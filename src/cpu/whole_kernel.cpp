@@ -1,0 +1,82 @@
+#include "cpu/whole_kernel.hpp"
+
+#include "cpu/scratch.hpp"
+#include "cpu/split.hpp"
+#include "cpu/thresholds.hpp"
+
+namespace cenote::simd {
+namespace {
+
+class WholeKernel final : public Kernel {
+ public:
+  WholeKernel(const Described& described, const WholePlanes& plan, WholePlanesFn function)
+      : plan_(plan),
+        function_(function),
+        forward_(described.problem.pass == Pass::forward),
+        bytes_(described.bytes_moved),
+        scratch_(slot_count(),
+                 static_cast<std::size_t>(plan.rows * plan.width) * size_of(described.problem.dtype) + 64) {
+    explain = forward_ ? "sum up the columns of each plane, then along them for " + std::to_string(plan.group) +
+                             " planes at once"
+                       : "fill each plane with its share";
+  }
+
+  Status run(const RunArgs& args) const noexcept override {
+    const void* from = forward_ ? args.input : args.grad_output;
+    void* to = forward_ ? args.output : args.grad_input;
+    split(args.executor, ceil_div(plan_.planes, plan_.group), bytes_, [&](std::int64_t begin, std::int64_t end) {
+      const ScratchPool::Lease lease(scratch_);
+      function_(plan_, from, to, begin, end, lease.data());
+    });
+    return {};
+  }
+
+ private:
+  WholePlanes plan_;
+  WholePlanesFn function_;
+  bool forward_;
+  std::int64_t bytes_;
+  ScratchPool scratch_;
+};
+
+/// One window, which is the axis.
+bool is_whole(const Axis& axis) {
+  return axis.rule == WindowRule::sliding && axis.output == 1 && axis.kernel == axis.input && axis.pad_begin == 0 &&
+         axis.pad_end == 0 && axis.dilation == 1;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowKernels& kernels, const RowWork* rows) {
+  const bool forward = described.problem.pass == Pass::forward;
+  const WholePlanesFn function = forward ? kernels.average_planes : kernels.spread_planes;
+  if (function == nullptr || rows == nullptr || rows->plan().inner != 1) return nullptr;
+  const RowPlan& row_plan = rows->plan();
+  const Problem& p = row_plan.problem;
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  if (p.reduction != Reduction::average || !is_whole(depth) || !is_whole(height) || !is_whole(width)) return nullptr;
+  const Layout &large = forward ? p.input : p.grad_input, &small = forward ? p.output : p.grad_output;
+  const std::int64_t plane = plane_size(p);
+  WholePlanes plan{};
+  plan.planes = p.batch * p.channels;
+  plan.pitch = p.channels > 1 ? large.c : large.n;
+  const bool dense = (width.input == 1 || large.w == 1) && (height.input == 1 || large.h == width.input) &&
+                     (depth.input == 1 || large.d == height.input * width.input);
+  const bool even = p.channels == 1 || p.batch == 1 || large.n == p.channels * large.c;
+  const bool follow = (p.channels == 1 || small.c == 1) && (p.batch == 1 || small.n == p.channels);
+  if (!dense || !even || !follow || (plan.planes > 1 && plan.pitch < plane) || plane > kBlockBytes) return nullptr;
+  plan.rows = depth.input * height.input;
+  plan.width = width.input;
+  plan.extent = plan.pitch * (plan.planes - 1) + plane;
+  plan.group = kWholeLanes;
+  plan.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override : plane);
+  plan.sums_in_lanes = row_plan.sums_in_lanes;
+  plan.streams = described.bytes_moved >= kStreamBytes;
+  // Sums are taken in the order of the rows; where those have another one, they have it.
+  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / kernels.fold_lane);
+  const bool other_order = row_plan.tall || (row_plan.columns == Columns::consecutive && plan.width >= kDoublingTaps);
+  if (forward && (other_order || plan.width > smaller(lanes, kWholeLanes))) return nullptr;
+  return std::make_unique<WholeKernel>(described, plan, function);
+}
+
+}  // namespace cenote::simd

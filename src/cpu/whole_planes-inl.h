@@ -1,0 +1,114 @@
+// Averages over whole planes. The columns of a plane are summed up in the lanes of a vector, whose rows need not be aligned; those sums are
+// turned for as many planes as it has lanes, and added along.
+#if defined(CENOTE_CPU_WHOLE_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_WHOLE_PLANES_INL_H_
+#undef CENOTE_CPU_WHOLE_PLANES_INL_H_
+#else
+#define CENOTE_CPU_WHOLE_PLANES_INL_H_
+#endif
+
+#include "cpu/along-inl.h"
+#include "cpu/finish-inl.h"
+#include "cpu/stream-inl.h"
+#include "cpu/transpose-inl.h"
+#include "cpu/whole_planes.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR  // see kHasVectors
+
+/// Planes [first, first + count), no more than D has lanes.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void AverageGroup(D d, const WholePlanes& plan, const T* from, std::int64_t first, std::int64_t count,
+                             T* packed, T* to) {
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  HWY_ALIGN C sums[kLanes * kLanes];
+  HWY_ALIGN C columns[kLanes * kLanes];
+  const std::int64_t last_row = (plan.rows - 1) * plan.width;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T* plane = from + (first + i) * plan.pitch;
+    if ((first + i) * plan.pitch + last_row + static_cast<std::int64_t>(kLanes) > plan.extent) {
+      // A vector of its last row would reach beyond the tensor.
+      std::memcpy(static_cast<void*>(packed), plane, static_cast<std::size_t>(plan.rows * plan.width) * sizeof(T));
+      plane = packed;
+    }
+    auto sum = LoadAs(d, plane);
+    for (std::int64_t at = plan.width; at <= last_row; at += plan.width) sum = hn::Add(sum, LoadAs(d, plane + at));
+    hn::Store(sum, d, sums + static_cast<std::size_t>(i) * kLanes);
+  }
+  PlanesToColumns<static_cast<int>(kLanes), hwy::MakeUnsigned<C>>(sums, kLanes, count, plan.width, columns);
+  auto total = hn::Zero(d);
+  if (plan.sums_in_lanes) {
+    LaneSums<D> parts(d);
+    for (std::int64_t x = 0; x < plan.width; ++x)
+      parts.Add(x, hn::Load(d, columns + static_cast<std::size_t>(x) * kLanes));
+    total = parts.Total();
+  } else {
+    for (std::int64_t x = 0; x < plan.width; ++x)
+      total = hn::Add(total, hn::Load(d, columns + static_cast<std::size_t>(x) * kLanes));
+  }
+  hn::Store(Quotient(d, total, hn::Set(d, static_cast<C>(plan.divisor)), plan.divisor < 0), d, sums);
+  StoreAs(sums, to + first, count);
+}
+
+template <class T, class C>
+void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+                        char* scratch) {
+  auto average = [&](auto d) HWY_ATTR {
+    for (std::int64_t unit = begin; unit < end; ++unit) {
+      const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
+      const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+      for (std::int64_t i = 0; i < count; i += lanes) {
+        AverageGroup(d, plan, static_cast<const T*>(from), first + i, smaller(lanes, count - i),
+                     reinterpret_cast<T*>(scratch), static_cast<T*>(to));
+      }
+    }
+  };
+  // The shorter the vectors, the fewer of them cross a line.
+  constexpr std::size_t kHalf = kWholeLanes / 2;
+  plan.width <= static_cast<std::int64_t>(kHalf) ? average(hn::CappedTag<C, kHalf>())
+                                                 : average(hn::CappedTag<C, kWholeLanes>());
+}
+
+/// Every element of a plane gets its share.
+template <class T, class C>
+void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+                       char* scratch) {
+  using U = hwy::UnsignedFromSize<sizeof(T)>;
+  const hn::ScalableTag<C> d;
+  const hn::ScalableTag<U> du;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du));
+  const std::int64_t elements = plan.rows * plan.width;
+  StreamWriter writer;
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
+    HWY_ALIGN C values[kWholeLanes + hn::MaxLanes(d)];
+    HWY_ALIGN U shares[kWholeLanes];
+    LoadElements(static_cast<const T*>(from) + first, values, count);
+    const auto divisor = hn::Set(d, static_cast<C>(plan.divisor));
+    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d)))
+      hn::StoreU(Quotient(d, hn::LoadU(d, values + i), divisor, plan.divisor < 0), d, values + i);
+    StoreAs(values, reinterpret_cast<T*>(shares), count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      U* target = static_cast<U*>(to) + (first + i) * plan.pitch;
+      U* plane = plan.streams ? reinterpret_cast<U*>(scratch) : target;
+      const auto share = hn::Set(du, shares[i]);
+      std::int64_t x = 0;
+      for (; x + lanes <= elements; x += lanes) hn::StoreU(share, du, plane + x);
+      if (x < elements && elements >= lanes) {
+        hn::StoreU(share, du, plane + elements - lanes);
+      } else {
+        for (; x < elements; ++x) plane[x] = shares[i];
+      }
+      if (plan.streams) writer.Write(plane, target, elements);
+    }
+  }
+}
+
+#endif
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,28 @@
+// Averages over whole planes, and their backward: a plane becomes one number, or the other way round.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cenote::simd {
+
+/// Made once per plan, read-only in run(). Planes of the large side lie `pitch` elements apart and are dense; the numbers of the
+/// small side follow each other.
+struct WholePlanes {
+  std::int64_t planes, pitch;
+  std::int64_t rows, width;  // all rows of a plane, depth after depth
+  std::int64_t extent;       // elements of the large side from its first to its last
+  std::int64_t group;        // planes of a unit
+  double divisor;
+  bool sums_in_lanes;  // see LaneSums
+  bool streams;        // the large side is written around the caches
+};
+
+/// Units [begin, end). `scratch` has room for a plane and a vector behind it.
+using WholePlanesFn = void (*)(const WholePlanes&, const void* from, void* to, std::int64_t begin, std::int64_t end,
+                               char* scratch);
+
+/// Columns that are added up in the lanes of one vector, at most.
+inline constexpr std::size_t kWholeLanes = 16;
+
+}  // namespace cenote::simd
