@@ -263,6 +263,23 @@ void AddSpots(const std::uint32_t* HWY_RESTRICT spots, const C* HWY_RESTRICT gra
   for (; first < count; ++first) add(first);
 }
 
+/// The same where the windows of a row are so wide that many in a row have one winner: its sum stays in a register for as long.
+template <class C>
+void AddRuns(const std::uint32_t* HWY_RESTRICT spots, const C* HWY_RESTRICT gradient, std::int64_t count,
+             C* HWY_RESTRICT sums) {
+  std::uint32_t at = kNowhere;
+  C sum{};
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (spots[i] != at) {
+      if (at != kNowhere) sums[at] = sum;
+      at = spots[i];
+      sum = at == kNowhere ? C{} : sums[at];
+    }
+    sum = WrappingSum(sum, gradient[i]);
+  }
+  if (at != kNowhere) sums[at] = sum;
+}
+
 /// Units [begin, end) of the max family's backward. Every byte of grad_input is written once, sums are taken in the order of the
 /// outputs: the same whatever the bands and the threads.
 template <class T, class C>
@@ -296,7 +313,11 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           } else {
             LoadElements(gradients + offset(plan.problem.grad_output), values, count);
           }
-          AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
+          if (plan.wide_windows) {
+            AddRuns(spots, gradient, count, sums);
+          } else {
+            AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
+          }
         });
     rolling.Finish();
     valid = valid && fine;

@@ -86,6 +86,14 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   for (auto* table : {&plan.origins, &plan.skips, &plan.limits}) table->resize(table->size() + kTableSlack);
 }
 
+/// Windows that overlap so much that the sums are worth to be kept near, and indices so small that they may be read in pieces.
+bool is_seen_often(const Problem& p) {
+  std::int64_t seen = 1;
+  for (const Axis& axis : p.axis)
+    if (axis.rule == WindowRule::sliding) seen *= smaller(larger(1, axis.kernel / axis.stride), kSeenOften);
+  return p.index_kind == IndexKind::window && seen >= kSeenOften;
+}
+
 /// Tables for whole planes, where they are small enough and their outputs lie one after the other.
 bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
@@ -197,6 +205,8 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.chunk = plan.inner;
   plan.chunks = 1;
   while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
+  while (!unpool && is_seen_often(p) && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kBandBytes)
+    halve();
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
   const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
@@ -249,6 +259,8 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   }
 
   if (!tabled) plan.group = 1;
+  plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
+                      axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at =

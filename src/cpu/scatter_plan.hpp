@@ -66,8 +66,9 @@ struct ScatterPlan {
   std::int64_t segment;   // outputs located in one go
   bool streams;           // the large side is written around the caches
   bool in_place;          // sums are taken in the large side itself instead of scratch
-  bool compares;  // columns of many channels and windows of few taps: each tap is compared with a vector of indices
-  bool expanded;  // columns of so few channels that whole rows are located in one go
+  bool compares;      // columns of many channels and windows of few taps: each tap is compared with a vector of indices
+  bool wide_windows;  // many outputs in a row have one winner
+  bool expanded;      // columns of so few channels that whole rows are located in one go
   std::vector<std::uint32_t> first, taps, skipped,
       channel;  // of the windows of each output column, or (expanded) element
   // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of

@@ -59,14 +59,21 @@ inline constexpr std::int64_t kRowPass = 4;
 inline constexpr std::int64_t kBandBytes = 256 * 1024;
 /// Columns are taken apart only where a single window's slices take more than this.
 inline constexpr std::int64_t kMostBandBytes = 4 * 1024 * 1024;
+/// Where an input is seen by so many outputs, columns of taps are taken apart as soon as a window's slices take more than kBandBytes. (9x9/1 and
+/// 13x13/1 over 20 x 20 x 512, two threads: 753 and 736 us with all channels at once, 545 and 515 with 128; windows that overlap less are slower.)
+inline constexpr std::int64_t kSeenOften = 32;
+/// Outputs in a row that see one input, from which on most have the winner of the one before: a branch then costs less than a sum that waits
+/// for itself in memory. (One apart over 3 x 1024 x 1024: 31x31 4936 us without and 3059 with, 15x15 4136 and 3372, 9x9 3219 and 4128.)
+inline constexpr std::int64_t kLongRuns = 12;
 /// Outputs located in one go.
 inline constexpr std::int64_t kSegment = 512;
 /// Channels of a column are taken apart into no fewer than these: a cache line of 4-byte elements.
 inline constexpr std::int64_t kLeastChunk = 16;
 /// From this many channels on, the indices of a column are located on their own.
 inline constexpr std::int64_t kWideColumn = 64;
-/// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables, of so many entries at most.
-inline constexpr std::int64_t kMostPlaneOutputs = 1024;
+/// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables, of so many entries at most. (3x3/2 over 112 x
+/// 112: 1416 us for 16 x 64 planes, 1614 row by row.)
+inline constexpr std::int64_t kMostPlaneOutputs = 4096;
 inline constexpr std::int64_t kMostPlaneRows = 32;
 inline constexpr std::int64_t kMostPlaneEntries = 32 * 1024;
 /// Planes that are added to in turns: neighbouring windows often have one winner, and a sum waits for the one before it.
