@@ -265,7 +265,8 @@ class TapPlaces {
   explicit TapPlaces(const ScatterPlan& plan)
       : plan_(plan),
         unknown_(static_cast<std::uint32_t>(plan.tap_offsets.size()) - static_cast<std::uint32_t>(kTableSlack)),
-        in_registers_(unknown_ < hn::Lanes(D())) {
+        in_registers_(unknown_ < hn::Lanes(D())),
+        in_two_(hn::Lanes(D()) == kTableSlack && unknown_ < 2 * kTableSlack) {
     const Axis *depth = &plan.problem.axis[0], *height = depth + 1, *width = depth + 2;
     width_ = static_cast<std::uint32_t>(width->kernel);
     height_ = static_cast<std::uint32_t>(height->kernel);
@@ -287,6 +288,19 @@ class TapPlaces {
       return;
     }
 #endif
+#if HWY_TARGET <= HWY_AVX3
+    if (in_two_) {
+      const auto at = hn::IndicesFromVec(d, hn::And(tap, hn::Set(d, std::uint32_t{kTableSlack - 1})));
+      const auto behind = hn::Gt(tap, hn::Set(d, std::uint32_t{kTableSlack - 1}));
+      auto find = [&](const std::uint32_t* table) HWY_ATTR {
+        return hn::IfThenElse(behind, hn::TableLookupLanes(hn::LoadU(d, table + kTableSlack), at),
+                              hn::TableLookupLanes(hn::LoadU(d, table), at));
+      };
+      offset = find(plan_.tap_offsets.data());
+      place = find(plan_.tap_places.data());
+      return;
+    }
+#endif
     const V line = hn::ShiftRight<kShift>(hn::Mul(tap, hn::Set(d, width_magic_)));
     const V x = hn::Sub(tap, hn::Mul(line, hn::Set(d, width_)));
     const V z = hn::ShiftRight<kShift>(hn::Mul(line, hn::Set(d, height_magic_)));
@@ -305,7 +319,7 @@ class TapPlaces {
 
   const ScatterPlan& plan_;
   std::uint32_t unknown_;
-  bool in_registers_;  // few taps are looked up
+  bool in_registers_, in_two_;  // few taps are looked up, in one vector or two
   std::uint32_t width_, height_, width_magic_, height_magic_;
   std::uint32_t column_, row_, slice_;  // steps in the plane
 };
@@ -341,6 +355,27 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
     elements.Put(i, hn::Add(hn::Add(origin, column(job.origins, i)), offset), valid);
   }
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
+}
+
+/// The same for whole planes and windows of few taps, where all of them are taps of their windows: false where one is not, or is "none".
+bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (job.dtype != DType::u8 || job.count < lanes) return false;
+  const auto* indices = static_cast<const std::uint8_t*>(job.indices);
+  const TapPlaces taps(plan);
+  const auto most = hn::Set(d, std::uint32_t{kFewTaps}), one = hn::Set(d, 1U);
+  auto valid = one;
+  for (std::int64_t next = 0; next < job.count; next += lanes) {
+    const std::int64_t i = next + lanes <= job.count ? next : job.count - lanes;
+    const auto tap = hn::Min(hn::PromoteTo(d, hn::LoadU(narrow, indices + i)), most);
+    auto offset = hn::Undefined(d), place = hn::Undefined(d);
+    taps.Find(tap, offset, place);
+    valid = hn::And(valid, hn::Shr(hn::LoadU(d, job.left + i), tap));
+    hn::StoreU(hn::Add(hn::LoadU(d, job.corners + i), offset), d, job.spots + i);
+  }
+  return hn::AllTrue(d, hn::Eq(valid, one));
 }
 
 /// Taps of any windows.
@@ -431,6 +466,7 @@ bool Load(const LocateJob& job) {
 }
 
 bool Locate(const ScatterPlan& plan, const LocateJob& job) {
+  if (!plan.corners.empty() && LocateFewTaps(plan, job)) return true;
   if (!Load(job)) {
     for (std::int64_t i = 0; i < job.count; ++i) job.spots[i] = kNowhere;
     ToElements(plan, job);

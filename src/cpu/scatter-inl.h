@@ -68,6 +68,10 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
           job.skips = plan.skips.data() + x;
           job.limits = plan.limits.data() + x;
         }
+        if (!plan.corners.empty()) {
+          job.corners = plan.corners.data() + x;
+          job.left = plan.left.data() + x;
+        }
         job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {
           reach_windows(x / wide, (x + (job.one_column ? 1 : job.count) - 1) / wide);

@@ -59,6 +59,16 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
   plan.tap_places.resize(plan.tap_offsets.size(), kNowhere);
 
+  const bool few = depth.kernel * height.kernel * width.kernel <= kFewTaps;
+  auto taps_left = [](const Window& d, const Window& h, const Window& w) {
+    std::uint32_t bits = 0;
+    for (std::int64_t z = d.skipped; z < d.skipped + d.count; ++z) {
+      for (std::int64_t y = h.skipped; y < h.skipped + h.count; ++y) {
+        for (std::int64_t x = w.skipped; x < w.skipped + w.count; ++x) bits |= 1U << ((z * h.whole + y) * w.whole + x);
+      }
+    }
+    return bits;
+  };
   auto origin = [](const Window& w) { return w.first - w.skipped * w.step; };
   auto add = [&](std::int64_t first, const Window& d, const Window& h, const Window& w) {
     plan.origins.push_back(static_cast<std::uint32_t>(first));
@@ -77,13 +87,20 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
         for (std::int64_t oh = 0; oh < height.output; ++oh) {
           for (std::int64_t ow = 0; ow < width.output; ++ow) {
             const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
-            add((origin(d) * height.input + origin(h)) * width.input + origin(w), d, h, w);
+            const std::int64_t first = (origin(d) * height.input + origin(h)) * width.input + origin(w);
+            add(first, d, h, w);
+            if (few) {
+              plan.corners.push_back(static_cast<std::uint32_t>(plane * plane_size(p) + first));
+              plan.left.push_back(taps_left(d, h, w));
+            }
           }
         }
       }
     }
   }
-  for (auto* table : {&plan.origins, &plan.skips, &plan.limits}) table->resize(table->size() + kTableSlack);
+  for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.corners, &plan.left}) {
+    if (!table->empty()) table->resize(table->size() + kTableSlack);
+  }
 }
 
 /// Windows that overlap so much that the sums are worth to be kept near, and indices so small that they may be read in pieces.

@@ -81,6 +81,9 @@ struct ScatterPlan {
   // are located whole) where its unclipped window begins, which taps are cut off in front of it, and the last one left behind them.
   std::vector<std::uint32_t> tap_offsets, tap_places;
   std::vector<std::uint32_t> origins, skips, limits;
+  // The same for windows of few taps in planes located whole: the element where an output's unclipped window begins, and a bit for each
+  // tap that its clipping leaves.
+  std::vector<std::uint32_t> corners, left;
   Divider width, height;  // of the large side
   std::uint32_t step[3];
   bool dilated;
@@ -118,8 +121,9 @@ struct LocateJob {
   std::int64_t count;
   const std::uint32_t *first, *taps, *skipped;    // of each output's window along the row, or (one_column) of all
   const std::uint32_t *origins, *skips, *limits;  // the same where taps have tables
-  const std::uint32_t* channel;                   // of each output; null where planar or one_column
-  bool one_column;                                // the outputs are the channels of one column
+  const std::uint32_t *corners, *left;
+  const std::uint32_t* channel;  // of each output; null where planar or one_column
+  bool one_column;               // the outputs are the channels of one column
   Window depth, height;
   std::int64_t base;        // of the band, as a flat position
   std::uint32_t positions;  // of the band

@@ -75,11 +75,12 @@ inline constexpr std::int64_t kWideColumn = 64;
 /// 112: 1416 us for 16 x 64 planes, 1614 row by row.)
 inline constexpr std::int64_t kMostPlaneOutputs = 4096;
 inline constexpr std::int64_t kMostPlaneRows = 32;
-inline constexpr std::int64_t kMostPlaneEntries = 32 * 1024;
+inline constexpr std::int64_t kMostPlaneEntries = 64 * 1024;
 /// Planes that are added to in turns: neighbouring windows often have one winner, and a sum waits for the one before it.
 inline constexpr std::int64_t kPlanesInTurns = 4;
-/// The most elements of planes that are located together: 64 KiB of f32.
-inline constexpr std::int64_t kGroupElements = 16 * 1024;
+/// The most elements of planes that are located together: 256 KiB of f32, of which only some rows are added to at a time. (3x3/2 over 16 planes of
+/// 112 x 112, one thread: 44 us four at a time, 53 one by one.)
+inline constexpr std::int64_t kGroupElements = 64 * 1024;
 /// Windows of so few taps, in columns of so many channels, are compared with vectors of indices, tap by tap: a scalar scatter takes
 /// some 8 instructions per index.
 inline constexpr std::int64_t kComparedTaps = 12;
@@ -90,6 +91,9 @@ inline constexpr std::int64_t kGatheredTaps = 64;
 inline constexpr std::int64_t kGatheredColumns = 64;
 /// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it.
 inline constexpr std::int64_t kGatheredColumnTaps = 32;
+/// Windows of so few taps have a bit for each in a table of planes located whole, and one bit to spare. (One thread, 64 planes: 3x3/2 over 55 x 55
+/// 43 us, 50 by places; 5x5/1 over 28 x 28 38 and 50.)
+inline constexpr std::int64_t kFewTaps = 31;
 /// Taps of windows of so few are taken apart by multiplications in 32 bits, see TapPlaces. More are divided, one by one.
 inline constexpr std::int64_t kTabledTaps = 4096;
 /// Columns a stride apart share what is known about the outputs that see them, up to this stride.
