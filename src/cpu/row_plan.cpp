@@ -55,6 +55,10 @@ bool is_worth_direct(const Problem& p) {
   if (!compiled || p.reduction == Reduction::power || p.absolute) return false;
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
   if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
+  // Many taps are read in pieces from all over the window: from beyond the caches rows come faster as they lie.
+  const std::int64_t elements = p.batch * p.channels * plane_size(p);
+  if (rows * taps > kTapsFromAfar && elements * static_cast<std::int64_t>(size_of(p.dtype)) >= kStreamBytes / 2)
+    return false;
   const std::int64_t apart =
       p.axis[2].rule == WindowRule::sliding ? p.axis[2].stride : larger(1, p.axis[2].input / p.axis[2].output);
   return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
@@ -467,8 +471,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
 
   plan.stencil = straight && may_be_stencil(plan, lane, lanes) && is_worth_stencil(p);
-  const std::int64_t rows = reversed ? ceil_div(p.axis[1].kernel, p.axis[1].stride) : p.axis[1].kernel;
-  plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall && p.axis[0].kernel == 1 && rows <= kFewRows;
+  plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall;
   if (plan.streams && plan.source.dense && !plan.along_first) fetch_early(plan, reversed);
 
   make_factors(plan);

@@ -159,7 +159,7 @@ struct RowPointers {
   const void* input;  // lp backward: the forward's input
 };
 
-/// The units of work of a plan, one after the other: a target row of one tile. Heights vary fastest, so that neighbouring units
+/// The units of work of a plan, one after the other: a target row of one tile. Heights vary fastest, or tiles, so that neighbouring units
 /// read neighbouring rows.
 struct UnitCursor {
   const RowPlan& plan;

@@ -32,11 +32,10 @@ inline constexpr std::int64_t kDoublingTaps = 7;
 inline constexpr std::int64_t kTallTaps = 10;
 inline constexpr std::int64_t kMostTallTaps = 1024;
 inline constexpr std::int64_t kTallBytes = 256 * 1024;
-/// Windows of so few rows are folded tile by tile along the row where columns have many channels: what is read then follows in memory. More
-/// rows are too many streams at once: they are folded down, and fetched early. (3x3/2 over 112 x 112 x 64, 2x2/2 over 224 x 224 x 64, the
-/// backward of 3x3/1 averages over 35 x 35 x 288: 777, 1704 and 405 us along, 952, 2340 and 1124 down; 8x8 over 56 x 56 x 512 with indices:
-/// 3029 along, 2583 down.)
-inline constexpr std::int64_t kFewRows = 4;
+/// The most taps that are folded straight where a call reads half as much as is written around the caches, or more. (8x8/8 over 8 x 56 x 56 x 512,
+/// two threads: 2415 us straight from the taps, 1102 down and along, with indices 3747 and 1962; 7x7/7 over 26 MB 495 and 396. Within the
+/// caches: 10x10/10 over 15 MB 154 straight, 162 down and along.)
+inline constexpr std::int64_t kTapsFromAfar = 9;
 /// How far ahead of their use source rows are fetched where they come from memory.
 inline constexpr std::int64_t kFetchBytes = 8192;
 /// What the buffer between folding down and folding along costs, in loads: a store and a load for each element of it, and the
