@@ -2,14 +2,17 @@
 """Pools the suite's shapes on the GPU with cenote (through its C interface), PyTorch (eager and compiled) and cuDNN, in one run.
 
     python3 bench/gpu_compare.py --library build/release/lib/libcenote.so [--suite FILE] [--filter REGEX]
-                                 [--peers eager,compile,cudnn] [--json FILE] [--markdown FILE]
+                                 [--peers eager,compile,cudnn] [--saved window|flat64] [--json FILE] [--markdown FILE]
 
 Every row: results compared first, then device events around each call, the L2 cache overwritten before each, medians. Share: of the
 bandwidth of a large device-to-device copy measured in the same run, counting the fewest bytes the op must move. Ratio: the best
 peer's time over cenote's. Afterwards a graph of 20 small pools, against the time of its kernels alone.
 
+A backward is timed from what is saved for it: by torch's eager 8-byte indices, by torch.compile bytes where it can, by cuDNN the input
+and the output. cenote is given 8-byte indices, or what its tape keeps, the taps of windows (--saved window).
+
 cuDNN is called through its C interface. It has no indices, no dilation, no adaptive windows of different sizes, and counts output
-sizes downwards; in other rows there is no such peer. Its backward of max pools reads the input and the output instead of indices.
+sizes downwards; in other rows there is no such peer.
 """
 
 import argparse
@@ -28,12 +31,13 @@ import torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "u8": torch.uint8, "i8": torch.int8}
 C_DTYPES = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 3, torch.int8: 4, torch.uint8: 5, torch.int16: 6,
-            torch.int32: 7, torch.int64: 8}
+            torch.int32: 7, torch.int64: 8, torch.uint16: 9, torch.uint32: 10}
 TORCH_DTYPES = {number: dtype for dtype, number in C_DTYPES.items()}
 OPS = {"max_pool": 0, "min_pool": 1, "avg_pool": 2, "sum_pool": 3, "lp_pool": 4, "adaptive_max_pool": 5, "adaptive_avg_pool": 6,
        "fractional_max_pool": 7, "max_unpool": 8}
 MAX_FAMILY = ("max_pool", "adaptive_max_pool")
 OUTPUT, INDICES, GRAD_OUTPUT, GRAD_INPUT = 1, 2, 3, 4
+INDEX_KINDS = {"flat64": 0, "window": 2}
 MAX_RANK = 8
 
 
@@ -86,7 +90,7 @@ class Library:
         result.device_type, result.device_index = 1, tensor.device.index or 0
         return result
 
-    def plan(self, backward, tensor, op, dims, args, indices):
+    def plan(self, backward, tensor, op, dims, args, indices, index_kind="flat64"):
         spec = Spec()
         self.c.cenote_spec_init(ctypes.byref(spec), OPS[op], dims)
         for name, value in args.items():
@@ -95,7 +99,7 @@ class Library:
                 setattr(spec, name, Dims(-1 if isinstance(value, int) else len(values), (ctypes.c_int64 * 5)(*values)))
             else:
                 setattr(spec, name, value)
-        spec.return_indices = int(indices)
+        spec.return_indices, spec.index_kind = int(indices), INDEX_KINDS[index_kind]
         plan = ctypes.c_void_p()
         self.require(self.c.cenote_plan_create(ctypes.byref(plan), int(backward), ctypes.byref(self.describe(tensor)), ctypes.byref(spec), None))
         return plan
@@ -258,8 +262,8 @@ def compare(name, got, expected, exact):
 
 
 class Row:
-    def __init__(self, library, clock, case, dtype, layout, pass_):
-        self.library, self.clock, self.case, self.pass_ = library, clock, case, pass_
+    def __init__(self, library, clock, case, dtype, layout, pass_, saved="flat64"):
+        self.library, self.clock, self.case, self.pass_, self.saved = library, clock, case, pass_, saved
         self.op, self.dims = case["op"][:-2], int(case["op"][-2])
         self.args = case["args"]
         shape = [case.get("gpu_batch", case["shape"][0])] + case["shape"][1:]
@@ -323,15 +327,18 @@ class Row:
             indexed = self.op in MAX_FAMILY
             y = self.pool(leaf)
             g = torch.randn_like(y)
-            plan = library.plan(True, x, self.op, self.dims, self.args, False)
+            plan = library.plan(True, x, self.op, self.dims, self.args, False, self.saved)
             result = library.operand(plan, GRAD_INPUT)
             pointers = {"grad_output": g, "grad_input": result}
             desired = library.operand(plan, GRAD_OUTPUT)
             if desired.stride() != g.stride():
                 pointers["grad_output"] = desired.copy_(g)
             if indexed:
-                saved = library.operand(plan, INDICES)
-                pointers["saved_indices"] = saved.copy_(self.pool(x, return_indices=True)[1])
+                pointers["saved_indices"] = library.operand(plan, INDICES)
+                forward = library.plan(False, x, self.op, self.dims, self.args, True, self.saved)
+                library.runner(forward, input=x, output=library.operand(forward, OUTPUT), indices=pointers["saved_indices"])()
+                torch.cuda.synchronize()
+                library.c.cenote_plan_destroy(forward)
             if self.op == "lp_pool":
                 pointers["input"] = x
             calls["cenote"] = library.runner(plan, **pointers)
@@ -494,6 +501,7 @@ def main():
     parser.add_argument("--suite", default=os.path.join(here, "suite.json"))
     parser.add_argument("--filter", default="", help="rows whose 'case dtype layout pass' matches this regular expression")
     parser.add_argument("--peers", default="eager,compile,cudnn", help="comma-separated: eager, compile, cudnn; or none")
+    parser.add_argument("--saved", default="flat64", choices=list(INDEX_KINDS), help="indices that cenote's max backward is given")
     parser.add_argument("--repetitions", type=int, default=20)
     parser.add_argument("--json")
     parser.add_argument("--markdown", help="the table as a page")
@@ -522,7 +530,7 @@ def main():
                     if not re.search(options.filter, f"{case['name']} {dtype} {layout} {pass_}"):
                         continue
                     try:
-                        row = Row(library, clock, case, dtype, layout, pass_).measure(peers, copy_gbps, cudnn)
+                        row = Row(library, clock, case, dtype, layout, pass_, options.saved).measure(peers, copy_gbps, cudnn)
                     except (RuntimeError, AssertionError) as error:
                         print(f"FAILED {case['name']} {dtype} {layout} {pass_}: {str(error)[:300]}", flush=True)
                         continue

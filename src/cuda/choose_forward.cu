@@ -58,16 +58,32 @@ class Forward : public Choice {
         !is_channels_fastest(p_.input, p_, w.input)) {
       return false;
     }
-    const Function single = kernels_.fold_streams(false, fold(), p_.with_indices);
+    // Threads that share a window have five taps each or more, and read what no other window sees.
+    const std::int64_t taps = d.kernel * h.kernel * w.kernel;
+    bool shared = !p_.with_indices && taps >= 40;
+    for (const Axis& axis : p_.axis) {
+      shared = shared && axis.rule == WindowRule::sliding && axis.stride == axis.kernel && axis.dilation == 1 &&
+               axis.pad_begin == 0 && axis.output * axis.kernel <= axis.input;
+    }
+    // 16 threads where each then has one batch of loads, which 8 would not have.
+    const int parts = !shared ? 1 : taps > 64 && taps <= 128 ? 16 : 8;
+    auto function_for = [&](bool vector) {
+      return parts > 1 ? kernels_.fold_stream_parts(vector, fold(), parts)
+                       : kernels_.fold_streams(vector, fold(), p_.with_indices);
+    };
+    auto launch_of = [&](const Function& function, int lanes) {
+      Launch launch = make_launch(p_, function, false, false, true, lanes);
+      launch.block = parts > 1 ? kBlock : kStreamBlock;
+      launch.threads_per_result = parts;
+      return launch;
+    };
+    const Function single = function_for(false);
     if (single.entry == nullptr) return false;
-    result.name = "one thread to a window, many loads under way";
-    result.scalar = make_launch(p_, single, false, false, true, 1);
-    result.scalar.block = kStreamBlock;
+    result.name = std::to_string(parts) + (parts > 1 ? " threads" : " thread") + " to a window, many loads under way";
+    result.scalar = launch_of(single, 1);
     if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices})
                         : channel_vectors({&p_.input, &p_.output})) {
-      const Function vector = kernels_.fold_streams(true, fold(), p_.with_indices);
-      result.vector = make_launch(p_, vector, false, false, true, kernels_.lanes);
-      result.vector.block = kStreamBlock;
+      result.vector = launch_of(function_for(true), kernels_.lanes);
     }
     return true;
   }
@@ -95,17 +111,16 @@ class Forward : public Choice {
   }
 
   /// The order of a sum, and so its bits, must not depend on where tensors lie: the same kernel then, by single elements.
-  void also_unaligned(Launches& result) {
-    result.vector.narrow.aligned = true;
+  void also_unaligned(Launches& result, const Function& unaligned) {
     if (fold() != Fold::sum) return;
     result.scalar = result.vector;
-    result.scalar.narrow.aligned = false;
+    result.scalar.entry = unaligned.entry;
   }
 
   /// The same for windows one apart and aligned rows; `result` holds another way already, for pointers that are not aligned.
   void lane_quads(Launches& result) {
     const Axis &h = p_.axis[1], &w = p_.axis[2];
-    const Function function = kernels_.fold_quads(fold(), p_.with_indices);
+    const Function function = kernels_.fold_quads(fold(), p_.with_indices, true);
     if (function.entry == nullptr || h.stride != 1 || w.stride != 1 || w.kernel < 5 || w.input % 4 != 0 ||
         w.output % 4 != 0 || !has_aligned_rows(p_.input, 4) || !has_aligned_rows(p_.output, 4) ||
         (p_.with_indices && !has_aligned_rows(p_.indices, 4))) {
@@ -113,7 +128,7 @@ class Forward : public Choice {
     }
     result.vector = make_launch(p_, function, false, false, false, 1);
     if (cut_quads(result.vector, p_)) {
-      also_unaligned(result);
+      also_unaligned(result, kernels_.fold_quads(fold(), p_.with_indices, false));
       result.name = "long windows: four columns to a lane, then down; else " + result.name;
     } else {
       result.vector = Launch{};
@@ -121,7 +136,7 @@ class Forward : public Choice {
   }
 
   void channel_panes(Launches& result) {
-    const Function function = kernels_.fold_panes(fold(), p_.with_indices);
+    const Function function = kernels_.fold_panes(fold(), p_.with_indices, true);
     if (function.entry == nullptr || p_.axis[1].stride != 1 || p_.axis[2].stride != 1 || p_.axis[2].kernel < 5) return;
     if (p_.with_indices ? !channel_vectors({&p_.input, &p_.output, &p_.indices}, function.lanes)
                         : !channel_vectors({&p_.input, &p_.output}, function.lanes)) {
@@ -129,7 +144,7 @@ class Forward : public Choice {
     }
     result.vector = make_launch(p_, function, false, false, true, function.lanes);
     if (cut_panes(result.vector, p_, function.lanes)) {
-      also_unaligned(result);
+      also_unaligned(result, kernels_.fold_panes(fold(), p_.with_indices, false));
       result.name = "long windows: along rows of columns, then down; else " + result.name;
     } else {
       result.vector = Launch{};
@@ -365,7 +380,9 @@ class Forward : public Choice {
     result.vector = make_launch(p_, function, false, false, false, 1);
     result.vector.batch_per_launch = p_.batch;
     result.vector.tiles = ceil_div(planes * group, kBlock);
-    also_unaligned(result);
+    result.vector.narrow.aligned = true;
+    also_unaligned(result, function);
+    if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
     result.name = std::to_string(group) + " threads to a plane; else " + result.name;
   }
 

@@ -97,12 +97,14 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
           for (int i = 0; i < kOwn; ++i) {
             const Int ox = own_column + i;
+            const Int top = oy * kStride - kPadding, left = ox * kStride - kPadding, code = codes[kLeft + i];
             if constexpr (kTaps) {
-              const Taps<Int> taps[3] = {taps_z, taps_of(p.axis[1], oy), taps_of(p.axis[2], ox)};
-              right =
-                  right && (kShare == Share::last ? codes[kLeft + i] != -1 : true) && is_tap(p, taps, codes[kLeft + i]);
+              const Int z = code / (kKernel * kKernel), in_slice = code % (kKernel * kKernel);
+              const bool found = code >= 0 && z >= taps_z.low && z < taps_z.high &&
+                                 static_cast<unsigned>(top + in_slice / kKernel) < static_cast<unsigned>(height) &&
+                                 static_cast<unsigned>(left + in_slice % kKernel) < static_cast<unsigned>(width);
+              right = right && (found || (kShare != Share::last && code == -1));
             } else {
-              const Int top = oy * kStride - kPadding, left = ox * kStride - kPadding, code = codes[kLeft + i];
               // Without a division where arithmetic is what these kernels wait for, and where there is one slice.
               if (sizeof(T) == 2 && kKernel > kStride && kStride > 1 && p.axis[0].kernel == 1) {
                 const Int relative = code - (place.z * height + top) * width - left;

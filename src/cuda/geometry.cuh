@@ -245,6 +245,10 @@ struct Panes {
   std::int32_t channels;
   std::int32_t rows;  // outputs of a strip
   std::int32_t values_at, codes_at;
+  std::int32_t run;            // outputs beside each other that a thread makes where it walks down first
+  Divisor<std::int32_t> runs;  // of a pane
+  std::int32_t line_step;      // between rows that are handed over
+  std::int32_t handed;         // of those, at a time
 };
 
 /// Pieces of rows.
@@ -295,7 +299,8 @@ struct Params {
   Int ranges;
   Int rectangle_width;       // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
-  union {                    // how the kernel at hand cuts its work
+  std::int32_t gradient_bytes, index_bytes;  // what keep_small_operands keeps
+  union {                                    // how the kernel at hand cuts its work
     Tiling<Int> tiling;
     Regions regions;
     Bands bands;

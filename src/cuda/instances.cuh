@@ -15,6 +15,7 @@ struct Instances {
       .lanes = Element<T>::kLanes,
       .fold_windows = Forward::windows,
       .fold_streams = Forward::streams,
+      .fold_stream_parts = Forward::stream_parts,
       .fold_down = Forward::down,
       .fold_packed_pairs = Forward::packed_pairs,
       .spread_packed_pairs = Backward::packed_pair_spreads,

@@ -41,6 +41,20 @@ struct ForwardInstances {
     return vector ? function(&gpu::fold_streams<T, kLanes, kFold, kIndices>, 1, 1, kLanes)
                   : function(&gpu::fold_streams<T, 1, kFold, kIndices>);
   }
+  template <Fold kFold, int kParts>
+  static Function stream_parts_of(bool vector) {
+    return vector ? function(&gpu::fold_stream_parts<T, kLanes, kFold, kParts>, 1, 1, kLanes)
+                  : function(&gpu::fold_stream_parts<T, 1, kFold, kParts>);
+  }
+  static Function stream_parts(bool vector, Fold fold, int parts) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return parts == 16 ? stream_parts_of<Fold::max, 16>(vector) : stream_parts_of<Fold::max, 8>(vector);
+      if (fold == Fold::sum)
+        return parts == 16 ? stream_parts_of<Fold::sum, 16>(vector) : stream_parts_of<Fold::sum, 8>(vector);
+    }
+    return {};
+  }
   static Function streams(bool vector, Fold fold, bool indices) {
     if constexpr (kTuned && sizeof(T) == 4) {  // eight channels of two bytes would take too many registers
       if (fold == Fold::max)
@@ -257,20 +271,23 @@ struct ForwardInstances {
     return {};
   }
 
-  static Function quads(Fold fold, bool indices) {
+  static Function quads(Fold fold, bool indices, bool aligned) {
     if constexpr (kTuned) {
-      if (fold == Fold::max && indices) return function(&gpu::fold_quads<T, Fold::max, true>);
-      if (fold == Fold::max) return function(&gpu::fold_quads<T, Fold::max, false>);
-      if (fold == Fold::sum) return function(&gpu::fold_quads<T, Fold::sum, false>);
+      if (fold == Fold::max && aligned && indices) return function(&gpu::fold_quads<T, Fold::max, true, true>);
+      if (fold == Fold::max && aligned) return function(&gpu::fold_quads<T, Fold::max, false, true>);
+      if (fold == Fold::sum && aligned) return function(&gpu::fold_quads<T, Fold::sum, false, true>);
+      if (fold == Fold::sum) return function(&gpu::fold_quads<T, Fold::sum, false, false>);
     }
     return {};
   }
 
-  static Function panes(Fold fold, bool indices) {
+  static Function panes(Fold fold, bool indices, bool aligned) {
     if constexpr (kTuned) {
-      if (fold == Fold::max && indices) return function(&gpu::fold_panes<T, Fold::max, true, 4>, 1, 1, 4);
-      if (fold == Fold::max) return function(&gpu::fold_panes<T, Fold::max, false, 4>, 1, 1, 4);
-      if (fold == Fold::sum) return function(&gpu::fold_panes<T, Fold::sum, false, 4>, 1, 1, 4);
+      if (fold == Fold::max && aligned && indices)
+        return function(&gpu::fold_panes<T, Fold::max, true, 4, true>, 1, 1, 4);
+      if (fold == Fold::max && aligned) return function(&gpu::fold_panes<T, Fold::max, false, 4, true>, 1, 1, 4);
+      if (fold == Fold::sum && aligned) return function(&gpu::fold_panes<T, Fold::sum, false, 4, true>, 1, 1, 4);
+      if (fold == Fold::sum) return function(&gpu::fold_panes<T, Fold::sum, false, 4, false>, 1, 1, 4);
     }
     return {};
   }

@@ -42,6 +42,8 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// The same for windows of many taps, with many loads under way.
   Function (*fold_streams)(bool vector, Fold fold, bool indices);
+  /// The same for whole windows side by side, without indices, by `parts` (8, 16) threads to each.
+  Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// Windows of 2x2 side by side, dense planar tensors, and their backward.
@@ -70,10 +72,10 @@ struct Kernels {
   Function (*fold_bands)(Fold fold, bool indices, int columns);
   /// Long windows along height and width, no dilation; `run` (4, 8, 16) results to a thread.
   Function (*fold_lines)(bool vector, Fold fold, bool indices, int run);
-  /// The same for windows one apart, planar tensors with rows aligned by fours.
-  Function (*fold_quads)(Fold fold, bool indices);
+  /// The same for windows one apart, planar tensors with rows aligned by fours. Sums also where pointers are not `aligned`.
+  Function (*fold_quads)(Fold fold, bool indices, bool aligned);
   /// The same for neighbouring channels.
-  Function (*fold_panes)(Fold fold, bool indices);
+  Function (*fold_panes)(Fold fold, bool indices, bool aligned);
   /// Sums of long windows one apart along rows.
   Function (*slide_along)();
   Function (*gather_windows)(bool vector, Share share, bool wide);

@@ -263,7 +263,9 @@ __global__ void __launch_bounds__(kLineBlock)
         if (!p.uniform_divisor)
           counted = divisor_of(p, taps_of(p.axis[0], Int{0}), taps_of(p.axis[1], y), taps_of(p.axis[2], x));
       }
-      output[row * p.output.h] = finish<kFold, T>(p, item.value, counted);
+      Value value = item.value;
+      if constexpr (!is_extreme<kFold>) value += Value{0};  // no sum is -0
+      output[row * p.output.h] = finish<kFold, T>(p, value, counted);
       if constexpr (kIndices) {
         const Int code[1] = {stored_code(p, item.code, y * p.axis[1].stride - p.axis[1].pad_begin,
                                          x * p.axis[2].stride - p.axis[2].pad_begin)};

@@ -246,6 +246,22 @@ __device__ inline Vector<T, kLanes> load_constant(const T* from) {
   }
   return result;
 }
+/// The same for 16 bytes that no other thread of the multiprocessor reads: they need no place in its cache. Volatile, so that it does
+/// not move before the question whether `from` is aligned.
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_once(const T* from) {
+  if constexpr (sizeof(T) * kLanes == 16) {
+    uint4 word;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(from));
+    Vector<T, kLanes> result;
+    memcpy(&result, &word, 16);
+    return result;
+  } else {
+    return load_constant<kLanes>(from);
+  }
+}
 /// Several elements at once where they are aligned, else one by one.
 template <int kLanes, class T>
 __device__ inline Vector<T, kLanes> load_constant_if(bool aligned, const T* from) {

@@ -1,19 +1,26 @@
-// Long windows one apart, channels last. A thread owns a few channels of one column, a block some columns: a row is handed over through
-// shared memory and folded along the width, four columns at a time first. Then each thread walks down: rows are taken in blocks as long
-// as the window, which is the end of one block and the beginning of the next (van Herk).
+// Long windows one apart, channels last. A thread owns a few channels of one column, a block some columns. Where the order matters, for
+// indices and where there are NaN or -0, a row is handed over through shared memory and folded along the width, four columns at a time
+// first; then each thread walks down: rows are taken in blocks as long as the window, which is the end of one block and the beginning
+// of the next (van Herk).
 #pragma once
 
-#include "cuda/stacks.cuh"
+#include "cuda/panes_down.cuh"
 
 namespace cenote::gpu {
 
 inline constexpr int kMostPaneThreads = 256;
 
-/// Sliding windows, no dilation, stride 1 along height and width, none empty, no depth.
-template <class T, Fold kFold, bool kIndices, int kLanes>
-__global__ void __launch_bounds__(kMostPaneThreads)
+/// Sliding windows, no dilation, stride 1 along height and width, none empty, no depth. kAligned: pointers to multiples of 16 bytes.
+template <class T, Fold kFold, bool kIndices, int kLanes, bool kAligned>
+__global__ void __launch_bounds__(kMostPaneThreads, 2)
     fold_panes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  if constexpr (!kIndices) {
+    const bool done = p.panes.run == 4      ? fold_panes_down<T, kFold, kLanes, kAligned, 4, 4>(p, at)
+                      : p.panes.handed == 4 ? fold_panes_down<T, kFold, kLanes, kAligned, 8, 4>(p, at)
+                                            : fold_panes_down<T, kFold, kLanes, kAligned, 8, 8>(p, at);
+    if (!is_extreme<kFold> || done) return;
+  }
   using Int = std::int32_t;
   using Some = Stack<T, kFold, kLanes>;
   constexpr int kAhead = 4;  // rows under way
@@ -61,7 +68,7 @@ __global__ void __launch_bounds__(kMostPaneThreads)
     return has_source && static_cast<unsigned>(top + row) < static_cast<unsigned>(height) && row < all;
   };
   auto send_for = [&](Int row) {
-    if (is_inside(row)) send_for_stack<kFold>(p, arriving + row % kAhead * threads, source + (top + row) * p.input.h);
+    if (is_inside(row)) send_for_stack<kAligned>(arriving + row % kAhead * threads, source + (top + row) * p.input.h);
     __pipeline_commit();
   };
 #pragma unroll
@@ -96,12 +103,13 @@ __global__ void __launch_bounds__(kMostPaneThreads)
     walk.template enter<kJoining>(folded);
     const Int y = row - (kernel_y - 1);
     if (y >= 0 && makes && y < count) {
-      store_windows<T, kFold, kIndices, kLanes, false>(p, at, walk.template window<kJoining>(), output + y * p.output.h,
-                                                       index + y * p.indices.h, first_y + y, out_x);
+      store_windows<T, kFold, kIndices, kLanes, false, kAligned>(p, at, walk.template window<kJoining>(),
+                                                                 output + y * p.output.h, index + y * p.indices.h,
+                                                                 first_y + y, out_x);
     }
     walk.template keep<kJoining>(folded);
   };
-  auto own_of = [&](Int row, bool inside, bool& plain) {
+  auto own_of = [&](Int row, bool inside) {
     __pipeline_wait_prior(kAhead - 1);
     Some own = empty;
     if (inside && has_source) {
@@ -111,7 +119,6 @@ __global__ void __launch_bounds__(kMostPaneThreads)
         own.at[i].code = (top + row) * width + x;
         if constexpr (is_extreme<kFold>) {
           own.at[i].value = loaded.lane[i];
-          plain = plain && is_plain(loaded.lane[i]);
         } else {
           own.at[i].value = widen(loaded.lane[i]);
         }
@@ -121,22 +128,11 @@ __global__ void __launch_bounds__(kMostPaneThreads)
     return own;
   };
   auto row_inside = [&](Int row) { return static_cast<unsigned>(top + row) < static_cast<unsigned>(height); };
-  constexpr bool kMayBePlain = kFold == Fold::max && !kIndices;
-  bool all_plain = kMayBePlain;  // so far
   for (Int row = 0; row < all; ++row) {
     const bool inside = row_inside(row);
-    bool plain = true;
-    const Some own = own_of(row, inside, plain);
-    if constexpr (kMayBePlain) {
-      if (inside) all_plain = __syncthreads_and(plain) != 0 && all_plain;
-    } else {
-      if (inside) __syncthreads();
-    }
-    if (kMayBePlain && all_plain) {
-      take_row.template operator()<kMayBePlain ? Joining::plain : Joining::ordered>(row, inside, own);
-    } else {
-      take_row.template operator()<kIndices ? Joining::indexed : Joining::ordered>(row, inside, own);
-    }
+    const Some own = own_of(row, inside);
+    if (inside) __syncthreads();
+    take_row.template operator()<kIndices ? Joining::indexed : Joining::ordered>(row, inside, own);
     send_for(row + kAhead);
   }
 }

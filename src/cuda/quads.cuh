@@ -67,7 +67,8 @@ __device__ inline void fold_across(const Quad<T, kFold>& own, const QuadLanes& l
 }
 
 /// Sliding windows of at least five taps along the width, no dilation, stride 1 along height and width, none empty, no depth.
-template <class T, Fold kFold, bool kIndices>
+/// kAligned: pointers to multiples of 16 bytes.
+template <class T, Fold kFold, bool kIndices, bool kAligned>
 __global__ void __launch_bounds__(kQuadBlock)
     fold_quads(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kQuadBlock)
     return has_source && static_cast<unsigned>(top + row) < static_cast<unsigned>(height) && row < all;
   };
   auto send_for = [&](Int row) {
-    if (is_inside(row)) send_for_stack<kFold>(p, arriving + row % kQuadAhead * 32, source + (top + row) * p.input.h);
+    if (is_inside(row)) send_for_stack<kAligned>(arriving + row % kQuadAhead * 32, source + (top + row) * p.input.h);
     __pipeline_commit();
   };
 #pragma unroll
@@ -183,7 +184,8 @@ __global__ void __launch_bounds__(kQuadBlock)
     const Int y = row - (kernel_y - 1);
     if (y >= 0) {
       const Quad<T, kFold> window = walk.template window<kJoining>();
-      if (stores && y < count) store_windows<T, kFold, kIndices, 4, true>(p, at, window, output, index, first_y + y, x);
+      if (stores && y < count)
+        store_windows<T, kFold, kIndices, 4, true, kAligned>(p, at, window, output, index, first_y + y, x);
       output += p.output.h;
       index += p.indices.h;
     }

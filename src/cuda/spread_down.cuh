@@ -6,7 +6,24 @@
 
 namespace cenote::gpu {
 
-inline constexpr int kPieces = 4;
+inline constexpr int kPieces = 2;
+
+/// Brings all of grad_output and of the indices into the L2 cache, by the first blocks, to stay there. Where they are small beside
+/// grad_input, the loads of later blocks would wait behind the stores of earlier ones.
+__device__ inline void keep_small_operands(const Params<std::int32_t>& p, const Pointers& at) {
+  using Int = std::int32_t;
+  constexpr Int kLine = 128, kBlocks = 132 * 8;
+  const Int blocks = least(static_cast<Int>(gridDim.x), kBlocks), block = static_cast<Int>(blockIdx.x);
+  if (p.gradient_bytes == 0 || block >= blocks) return;
+  auto keep = [&](const void* from, Int bytes) {
+    const Int lines = (bytes + kLine - 1) / kLine, share = (lines + blocks - 1) / blocks;
+    for (Int i = static_cast<Int>(threadIdx.x); i < share && block * share + i < lines; i += kBlock)
+      asm volatile(
+          "prefetch.global.L2::evict_last [%0];" ::"l"(static_cast<const char*>(from) + (block * share + i) * kLine));
+  };
+  keep(at.grad_output, p.gradient_bytes);
+  if (p.index_bytes != 0) keep(at.saved_indices, p.index_bytes);
+}
 
 template <class Int>
 __device__ inline Int window_start(const DeviceAxis<Int>& axis, Int o) {
@@ -53,6 +70,7 @@ template <class T, int kLanes, Share kShare>
 __global__ void __launch_bounds__(kBlock)
     spread_down(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -176,6 +194,7 @@ template <class T, int kRun, Share kShare>
 __global__ void __launch_bounds__(kBlock, kShare == Share::sum && sizeof(T) == 4 ? 8 : 0)
     spread_runs(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -268,6 +287,7 @@ template <class T, Share kShare>
 __global__ void __launch_bounds__(kBlock)
     spread_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   constexpr int kRun = 16 / static_cast<int>(sizeof(T));

@@ -111,10 +111,10 @@ struct BlockWalk {
   }
 };
 
-/// Sends for neighbouring elements. The max family, whose bits no order changes, has other ways where they are not aligned.
-template <Fold kFold, class T, int kLanes>
-__device__ inline void send_for_stack(const Params<std::int32_t>& p, Vector<T, kLanes>* to, const T* from) {
-  if (is_extreme<kFold> || p.aligned) {
+/// Sends for neighbouring elements.
+template <bool kAligned, class T, int kLanes>
+__device__ inline void send_for_stack(Vector<T, kLanes>* to, const T* from) {
+  if constexpr (kAligned) {
     __pipeline_memcpy_async(to, from, sizeof(*to));
   } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
@@ -125,7 +125,7 @@ __device__ inline void send_for_stack(const Params<std::int32_t>& p, Vector<T, k
 }
 
 /// Stores what a window's stack has come to: the results of kLanes outputs beside each other, or of as many channels of one.
-template <class T, Fold kFold, bool kIndices, int kLanes, bool kColumns>
+template <class T, Fold kFold, bool kIndices, int kLanes, bool kColumns, bool kAligned>
 __device__ inline void store_windows(const Params<std::int32_t>& p, const Pointers& at,
                                      const Stack<T, kFold, kLanes>& window, T* output, std::int64_t index,
                                      std::int32_t y, std::int32_t x) {
@@ -151,7 +151,7 @@ __device__ inline void store_windows(const Params<std::int32_t>& p, const Pointe
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(sums[i]);
   }
-  store_if(is_extreme<kFold> || p.aligned, output, result);
+  store_if(kAligned, output, result);
   if constexpr (kIndices) {
     Int codes[kLanes];
 #pragma unroll

@@ -131,4 +131,79 @@ __global__ void __launch_bounds__(kStreamBlock, 4)
   if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index, codes);
 }
 
+/// Windows side by side, all of them whole, without indices: kParts threads of one block to a window, a run of its taps each.
+template <class T, int kLanes, Fold kFold, int kParts>
+__global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
+    fold_stream_parts(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Several = Vector<Folded<T, kFold>, kLanes>;
+  constexpr int kBatch = 8, kPlaces = kBlock / kParts;
+  __shared__ Several folds[kParts][kPlaces];
+  const Int slot = static_cast<Int>(threadIdx.x) % kPlaces, part = static_cast<Int>(threadIdx.x) / kPlaces;
+  const Int thread = static_cast<Int>(blockIdx.x) * kPlaces + slot;
+  const bool exists = thread < p.grid.threads;
+  const Place<Int> place = p.grid.place(exists ? thread : Int{0});
+  const Int across = p.axis[2].kernel, down = p.axis[1].kernel, taps = p.axis[0].kernel * down * across;
+  auto begin_of = [&](Int which) { return static_cast<Int>(static_cast<std::int64_t>(taps) * which / kParts); };
+  const Int end = begin_of(part + 1);
+  Int tap = begin_of(part), z = tap;
+  const Int x = take(z, p.axis[2].by_stride), y = take(z, p.axis[1].by_stride);
+  TapWalk source(p.input.at(place.z * p.axis[0].stride + z, place.y * down + y, place.x * across + x), across, down,
+                 p.input.w, p.input.h, p.input.d);
+  source.x = x;
+  source.y = y;
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
+  Several fold;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) fold.lane[i] = empty_fold<kFold, T>();
+  auto add = [&](auto value, int i) {
+    if constexpr (!is_extreme<kFold>) {
+      fold.lane[i] += value;
+    } else if (beats<kFold>(value, fold.lane[i])) {
+      fold.lane[i] = value;
+    }
+  };
+  for (; tap < end; tap += kBatch) {
+    Vector<T, kLanes> batch[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const Int here = source.next();
+      if (tap + j < end) batch[j] = load_once<kLanes>(input + here);
+    }
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      if (tap + j >= end) continue;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        if constexpr (is_extreme<kFold>) {
+          add(batch[j].lane[i], i);
+        } else {
+          add(widen(batch[j].lane[i]), i);
+        }
+      }
+    }
+  }
+  folds[part][slot] = fold;
+  __syncthreads();
+  if (part != 0 || !exists) return;
+#pragma unroll
+  for (int other = 1; other < kParts; ++other) {
+    const Several next = folds[other][slot];
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) add(next.lane[i], i);
+  }
+  if constexpr (!is_extreme<kFold>) divide_all<T>(p, fold.lane);
+  Vector<T, kLanes> result;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) {
+    if constexpr (is_extreme<kFold>) {
+      result.lane[i] = fold.lane[i];
+    } else {
+      result.lane[i] = narrow<T>(fold.lane[i]);
+    }
+  }
+  store(static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x), result);
+}
+
 }  // namespace cenote::gpu

@@ -1,5 +1,7 @@
 #include "cuda/tiling.hpp"
 
+#include <cmath>
+
 namespace cenote::gpu {
 namespace {
 
@@ -40,12 +42,30 @@ constexpr std::int64_t kWantedBytes = 24 << 10;
 constexpr std::int64_t kMostBytes = 47 << 10;
 // Results a tile should have at least, so that every thread has some.
 constexpr std::int64_t kWantedResults = 4096;
+// Shared memory of a multiprocessor of a large GPU.
+constexpr std::int64_t kSharedBytes = 227 << 10;
 // Tiles a launch should have, so that every multiprocessor of a large GPU gets some.
 constexpr std::int64_t kWantedTiles = 132 * 8;
 
 struct Cut {
   std::int64_t planes = 1, slices = 1, rows = 1;
 };
+
+/// How many strips `height` rows of outputs are cut into where each also walks through the `overlap` rows it shares with the next, for
+/// `across` strips beside each other of which a large GPU runs `at_once` at a time: few strips walk through less, as long as the last
+/// round of them is full.
+std::int64_t count_strips(std::int64_t height, std::int64_t overlap, std::int64_t across, std::int64_t at_once) {
+  std::int64_t best = 1;
+  double best_cost = 0;
+  for (std::int64_t strips = 1; strips <= smaller(larger(ceil_div(height, overlap + 1), 1), 4096); ++strips) {
+    const double rounds = static_cast<double>(across * strips) / static_cast<double>(at_once);
+    const double full = std::ceil(rounds);
+    // A round that is not full is over sooner, but not by as much.
+    const double cost = (full + rounds) * static_cast<double>(ceil_div(height, strips) + overlap);
+    if (best_cost == 0 || cost < 0.98 * best_cost) best_cost = cost, best = strips;
+  }
+  return best;
+}
 
 /// `bytes(cut)`: what a tile would keep in shared memory; `results(cut)`: what it would make.
 template <class Bytes>
@@ -300,10 +320,9 @@ bool cut_quads(Launch& launch, const Problem& p) {
                      codes_at = kept_at + h.kernel * row * value;
   const std::int64_t warp_bytes = codes_at + h.kernel * row * code;
   if (kWarps * warp_bytes > (48 << 10)) return false;
-  // What two strips share is folded twice: strips of several windows, unless that leaves multiprocessors without work.
   const std::int64_t warps = ceil_div(planes * segments, groups);
-  std::int64_t strips = ceil_div(h.output, larger(64, 4 * h.kernel));
-  strips = larger(strips, smaller(ceil_div(132 * 16, warps), ceil_div(h.output, h.kernel)));
+  const std::int64_t blocks_at_once = smaller(kSharedBytes / (kWarps * warp_bytes + 1024), p.with_indices ? 8 : 11);
+  std::int64_t strips = count_strips(h.output, h.kernel - 1, warps, 132 * kWarps * larger(blocks_at_once, 1));
   const std::int64_t rows = ceil_div(h.output, strips);
   strips = ceil_div(h.output, rows);
   const std::int64_t total = planes * segments * strips;
@@ -337,19 +356,38 @@ bool cut_panes(Launch& launch, const Problem& p, int lanes) {
   const std::int64_t groups = smaller(p.channels / lanes, 128 / (lanes * element));
   const std::int64_t width = larger(w.input, w.output);
   const bool whole = width * groups <= kMostPaneThreads;
-  const std::int64_t columns = whole ? width : kMostPaneThreads / groups;
-  const std::int64_t useful = whole ? columns : columns - (w.kernel - 1);
-  if (2 * useful < columns) return false;
-  const std::int64_t threads = columns * groups,
-                     slots = h.kernel + 4;  // a block of rows, and two rows of columns and of fours
-  const std::int64_t values_at = 4 * threads * lanes * element;
-  const std::int64_t codes_at = ceil_div(values_at + slots * threads * lanes * value, 16) * 16;  // four codes at a time
-  const std::int64_t bytes = codes_at + slots * threads * lanes * code;
-  if (bytes > (p.with_indices ? kMostRegionBytes : kMostPaneBytes)) return false;
+  const std::int64_t slots = h.kernel + 4;  // a block of rows, and two rows of columns and of fours
+  const std::int64_t run = w.kernel < 8 ? 4 : 8, most_bytes = p.with_indices ? kMostRegionBytes : kMostPaneBytes;
+  std::int64_t columns = 0, useful = 0, threads = 0, values_at = 0, codes_at = 0, runs = 0, line_step = 0, bytes = 0;
+  auto cut = [&](std::int64_t all_columns, std::int64_t handed) {
+    columns = all_columns;
+    useful = whole ? columns : columns - (w.kernel - 1);
+    threads = columns * groups;
+    values_at = 4 * threads * lanes * element;
+    codes_at = ceil_div(values_at + slots * threads * lanes * value, 16) * 16;  // four codes at a time
+    bytes = codes_at + slots * threads * lanes * code;
+    // Down first: a block of rows, and those that are handed over.
+    runs = ceil_div(useful, run);
+    const std::int64_t last = runs * run + w.kernel - 2;
+    line_step = (last + last / run + 1) * groups;
+    const std::int64_t down_bytes = (h.kernel * threads + handed * line_step) * lanes * value;
+    if (!p.with_indices) bytes = extreme ? larger(bytes, down_bytes) : down_bytes;
+    return 2 * useful >= columns && bytes <= most_bytes;
+  };
+  const std::int64_t all_columns = whole ? width : kMostPaneThreads / groups;
+  // Many rows at a time keep more threads busy, as long as that takes no place from other blocks.
+  std::int64_t handed = 4;
+  if (!cut(all_columns, handed)) return false;
+  const std::int64_t blocks_at_best = kSharedBytes / (bytes + 1024);
+  const std::int64_t fewest = run == 4 ? all_columns + 1 : whole ? all_columns : all_columns - 4;
+  for (std::int64_t fewer = all_columns; fewer >= fewest && handed == 4; --fewer) {
+    if (cut(fewer, 8) && kSharedBytes / (bytes + 1024) >= blocks_at_best) handed = 8;
+  }
+  if (handed == 4) cut(all_columns, handed);
   const std::int64_t blocks_c = ceil_div(p.channels / lanes, groups), blocks_x = ceil_div(w.output, useful);
   const std::int64_t blocks = blocks_c * blocks_x * p.batch;
-  std::int64_t strips = ceil_div(h.output, larger(64, 4 * h.kernel));
-  strips = larger(strips, smaller(ceil_div(132 * 4, larger(blocks, 1)), ceil_div(h.output, h.kernel)));
+  const std::int64_t blocks_at_once = smaller(kSharedBytes / (bytes + 1024), 512 / smaller(threads, 512));
+  std::int64_t strips = count_strips(h.output, h.kernel - 1, blocks, 132 * larger(blocks_at_once, 1));
   const std::int64_t rows = ceil_div(h.output, strips);
   strips = ceil_div(h.output, rows);
   Panes& panes = launch.narrow.panes;
@@ -365,6 +403,10 @@ bool cut_panes(Launch& launch, const Problem& p, int lanes) {
   panes.rows = narrow(rows);
   panes.values_at = narrow(values_at);
   panes.codes_at = narrow(codes_at);
+  panes.run = narrow(run);
+  panes.runs = Divisor<std::int32_t>(runs);
+  panes.line_step = narrow(line_step);
+  panes.handed = narrow(handed);
   launch.block = static_cast<int>(threads);
   launch.shared_bytes = static_cast<std::size_t>(bytes);
   launch.most_shared_bytes = kMostPaneBytes;

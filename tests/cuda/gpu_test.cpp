@@ -314,6 +314,21 @@ const char* const kEveryKernel[] = {
     "max2d bf16 nhwc n1c16 h40w41 k6 s1 p3x3:2x2 ties",
     "avg2d f32 nhwc n1c16 h140w70 k15 s1 p7",
     "avg2d f16 nhwc n1c8 h40w41 k7 s1 p3 nopad",
+    "max2d f32 nhwc n1c16 h140w70 k15 s1 p7 nan",
+    "max2d f32 nhwc n2c8 h40w90 k7x9 s1 p3x4 ties",
+    "avg2d f32 nhwc n2c8 h40w90 k5 s1 p2 nopad",
+    "avg2d f32 nhwc n1c20 h37w19 k9x17 s1 p4x8",
+    "aavg2d f32 nhwc n3c24 h7w7 out1",
+    "amax2d f32 nhwc n3c23 h14w14 out1 zeros",
+    "amax2d f16 nhwc n3c40 h10w10 out1 nan",
+    "amax2d f32 nhwc n2c12 h14w28 out1x2 ties",
+    "aavg2d bf16 nhwc n3c16 h16w24 out2x3",
+    "avg3d f32 ndhwc n2c8 d6h8w8 k3x4x4",
+    "max2d f32 nhwc n2c8 h45w47 k11 neginf",
+    "max2d f32 nchw n2c5 h32w32 k3 s2 p1 idx:window ties",
+    "max2d f16 nchw n2c5 h32w32 k2 idx:window nan",
+    "max2d f32 nchw n2c5 h28w28 k3 s1 p1 idx:window ties",
+    "max3d f32 ncdhw n1c3 d6h16w16 k2 idx:window",
 };
 
 // Enough results for the kernels that many small planes take.
@@ -325,7 +340,8 @@ const char* const kManyPlanes[] = {
     "amax2d f32 nchw n33c65 h33w33 out1 ties",     "max2d f32 nchw n66c129 h9w7 k5 s1 p2 ties",
     "max2d f16 nchw n66c129 h7w9 k5 s1 p2 ties",   "max2d f64 nchw n66c129 h7w6 k5 s1 p2",
     "aavg2d f32 nchw n16c33 h14w14 out5",          "aavg2d f16 nchw n16c33 h14w14 out5",
-    "aavg2d f32 nchw n70c17 h13w17 out5x4",
+    "aavg2d f32 nchw n70c17 h13w17 out5x4",        "aavg2d f32 nchw n33c8192 h8w8 out1",
+    "amax2d f32 nhwc n33c1024 h23w23 out1 ties",
 };
 
 TEST(Gpu, EveryKernel) {

@@ -1,0 +1,54 @@
+// Which kernels a backward pool takes, and max_unpool, which is one without sums. How it is gathered and how it is spread have files of
+// their own.
+#pragma once
+
+#include "cuda/choose.hpp"
+
+namespace cenote::gpu {
+
+class Backward : public Choice {
+ public:
+  explicit Backward(const Choice& choice) : Choice(choice) {}
+
+  void choose(Launches& result);
+  void unpool(Launches& result);
+  void unpool_backward(Launches& result);
+
+ private:
+  /// About how many outputs see one element.
+  std::int64_t seen_by() const;
+  /// The backward of sums with stride 1 is the forward of the same sums over the gradient, mirrored.
+  bool transposed_sum(Launches& result);
+  /// The backward of small square windows, by threads that walk down.
+  bool gather_down(Launches& result, Share share);
+  /// The backward of forward_rows, and max_unpool; `result` holds another way already, for what is not aligned in a run.
+  void gather_aligned_rows(Launches& result, Share share);
+  /// The backward of planar tensors, and max_unpool, through shared memory.
+  bool gather_tiles(Launches& result, Gather gather);
+  /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.
+  bool by_winners(Launches& result);
+  /// Whatever the windows: outputs in ascending order.
+  void ordered(Launches& result);
+  /// The backward of windows that overlap little.
+  bool spread_down(Launches& result, Share share);
+  /// The backward of windows that are whole planes; `result` holds another way already.
+  void spread_whole_planes(Launches& result, Share share);
+  /// The backward of averages of adaptive windows of different sizes.
+  bool spread_adaptive(Launches& result);
+  /// The backward of lp_pool where windows lie side by side.
+  bool spread_norms(Launches& result);
+  /// The backward of small windows side by side that cover the plane; `result` holds another way already.
+  void spread_whole_windows(Launches& result, Share share);
+  /// The same for 2x2 windows of planar tensors whose rows are too narrow for more.
+  bool spread_packed_pairs(Launches& result, Share share);
+  /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.
+  void spread_aligned_runs(Launches& result, Share share);
+  /// Small gradients and indices of large windows are wanted in the L2 cache before stores fill it.
+  void keep_small_operands(Launch& launch, Share share) const;
+};
+
+/// Rows of a strip where what two strips share, or a thread's beginning, costs more than what lies far apart: all that leaves
+/// four threads for each that a large GPU runs at a time, so that the last ones to finish are few.
+std::int64_t tall_strip(const Problem& p, const Function& function);
+
+}  // namespace cenote::gpu

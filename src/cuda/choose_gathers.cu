@@ -1,0 +1,138 @@
+// Backward pools that are gathered: each element asks the outputs that see it, or each output finds the element it chose.
+#include "cuda/choose_backward.hpp"
+#include "cuda/tiling.hpp"
+
+namespace cenote::gpu {
+
+bool Backward::gather_down(Launches& result, Share share) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || !is_small_square(p_) || h.stride != w.stride || d.rule != WindowRule::sliding ||
+      d.dilation != 1 || d.kernel > d.stride) {
+    return false;
+  }
+  const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+  const DType index = p_.index_dtype;
+  const Function single = kernels_.gather_down(Way::single, share, index, kernel, stride);
+  if (single.entry == nullptr) return false;
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+  const std::int64_t phase = w.pad_begin % w.stride;
+  auto rows_of = [&](const Function& function) { return h.kernel > h.stride ? tall_strip(p_, function) : 4; };
+  if (!channels_fastest && w.input < 32 && !is_few(true) &&
+      gather_tiles(result, share == Share::index ? Gather::selected : Gather::average))
+    return true;
+  result.scalar = walk(p_, single, true, channels_fastest, channels_fastest ? rows_of(single) : 16, phase);
+  result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+  const Function vector = kernels_.gather_down(Way::channels, share, index, kernel, stride);
+  if (channels_fastest &&
+      (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
+                             : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes))) {
+    result.vector = walk(p_, vector, true, true, rows_of(vector), phase);
+  }
+  return true;
+}
+
+void Backward::gather_aligned_rows(Launches& result, Share share) {
+  const bool unpool = share == Share::last;
+  Problem p = p_;
+  if (unpool) {
+    p.grad_output = p_.input;
+    p.grad_input = p_.output;
+  }
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  if (wide_ || is_empty() || !is_small_square(p) || h.stride != w.stride || h.pad_begin != w.pad_begin) return;
+  const bool indexed = share != Share::sum;
+  const Function function = kernels_.gather_rows(share, p.index_kind == IndexKind::window, static_cast<int>(h.kernel),
+                                                 static_cast<int>(h.stride), static_cast<int>(h.pad_begin));
+  if (function.entry == nullptr || p.grad_input.w != 1 || p.grad_output.w != 1 || (indexed && p.indices.w != 1)) return;
+  const std::int64_t own = function.columns / w.stride;
+  auto aligned = [](const Layout& layout, std::int64_t elements) {
+    return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+  };
+  if (w.input % function.columns != 0 || h.input % h.stride != 0 || w.output != w.input / w.stride ||
+      !aligned(p.grad_input, smaller(function.columns, static_cast<std::int64_t>(16 / size_of(p.dtype)))) ||
+      !aligned(p.grad_output, own) || (indexed && !aligned(p.indices, own))) {
+    return;
+  }
+  const std::string name = result.name;
+  result.vector = make_launch(p, function, false, true, false, 1);
+  result.aligned_unpool = unpool;
+  result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
+                " elements to a thread; else " + name;
+}
+
+bool Backward::gather_tiles(Launches& result, Gather gather) {
+  const bool unpool = gather == Gather::last;
+  const Layout &small = unpool ? p_.input : p_.grad_output, &large = unpool ? p_.output : p_.grad_input;
+  if (wide_ || is_empty() || !is_dense(small, p_, false) || !is_dense(large, p_, true) ||
+      (gather != Gather::average && !is_dense(p_.indices, p_, false)) || p_.axis[2].rule == WindowRule::fractional) {
+    return false;
+  }
+  const int kept = gather == Gather::average && size_of(p_.dtype) < 4 ? 4 : static_cast<int>(size_of(p_.dtype));
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  if (is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
+    const Function cells = kernels_.gather_tile_cells(gather, static_cast<int>(h.kernel), static_cast<int>(h.stride),
+                                                      static_cast<int>(h.pad_begin % h.stride));
+    if (cells.entry != nullptr) {
+      result.scalar = make_launch(p_, cells, false, true, false, 1);
+      if (w.input % cells.columns == 0) result.scalar.paired = cells.columns;
+      result.name = "tiles in shared memory, cells of " + std::to_string(cells.rows) + "x" +
+                    std::to_string(cells.columns) + " elements";
+      if (tile_gather(result.scalar, p_, cells, gather != Gather::average, kept)) return true;
+    }
+  }
+  bool apart = true;
+  for (const Axis& axis : p_.axis) {
+    apart = apart && axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.stride >= axis.kernel;
+  }
+  if (const Function spread = kernels_.spread_tiles(gather); apart && spread.entry != nullptr) {
+    const Problem q = upright(p_);
+    result.scalar = make_launch(q, spread, false, true, false, 1);
+    result.name = "tiles in shared memory, windows spread";
+    if (tile_gather(result.scalar, q, spread, gather != Gather::average, kept)) return true;
+  }
+  const Problem p = upright(p_);
+  const Function function = kernels_.gather_tiles(gather, p.axis[2].input < 8 ? 1 : 4);
+  if (function.entry == nullptr) return false;
+  result.scalar = make_launch(p, function, false, true, false, 1);
+  result.name = "tiles in shared memory, outputs gathered";
+  return tile_gather(result.scalar, p, function, gather != Gather::average, kept);
+}
+
+bool Backward::by_winners(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (d.input != 1 || d.output != 1 || d.kernel != 1 || h.rule != WindowRule::sliding ||
+      w.rule != WindowRule::sliding || h.dilation != 1 || w.dilation != 1) {
+    return false;
+  }
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+  const bool plain = p_.index_kind == IndexKind::flat64;
+  auto follows = [](const Layout& layout, std::int64_t width) { return layout.h == width * layout.w; };
+  if (follows(p_.grad_input, w.input) && follows(p_.grad_output, w.output) && follows(p_.indices, w.output)) {
+    const bool planar = !channels_fastest && is_dense(p_.grad_output, p_, false) && is_dense(p_.indices, p_, false);
+    result.scalar = make_launch(p_, kernels_.add_in_turn(plain, planar), false, true, channels_fastest, 1);
+    if (cut_turns(result.scalar, p_, channels_fastest)) {
+      result.scalar.block = planar ? kPlaneBlock : kTurnBlock;
+      result.name = "one thread to a plane, outputs in order";
+      return true;
+    }
+  }
+  result.scalar = make_launch(p_, kernels_.add_for_winners(plain), false, true, channels_fastest, 1);
+  if (!cut_parts(result.scalar, p_, channels_fastest)) return false;
+  result.name = "parts of planes in shared memory, a thread to each element that won";
+  return true;
+}
+
+void Backward::ordered(Launches& result) {
+  result.scalar = make_launch(p_, kernels_.add_in_order(wide_), wide_, true, false, 1);
+  // 16 KB a warp: 14 warps on a multiprocessor.
+  const std::size_t element = p_.dtype == DType::f64 ? 8 : 4;
+  const std::int64_t most_elements = 16384 / static_cast<std::int64_t>(element);
+  if (p_.op == Op::fractional_max_pool) {
+    cut_planes(result.scalar, p_, most_elements, 32, element);
+  } else {
+    cut_rectangles(result.scalar, p_, most_elements, element);
+  }
+  result.name = "one warp to a part of a plane, outputs in order";
+}
+
+}  // namespace cenote::gpu
