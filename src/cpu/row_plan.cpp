@@ -501,4 +501,37 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   return true;
 }
 
+UnitCursor::UnitCursor(const RowPlan& p, std::int64_t unit)
+    : plan(p),
+      depths(p.transposed ? p.problem.axis[0].input : p.problem.axis[0].output),
+      heights(p.transposed ? p.problem.axis[1].input : p.problem.axis[1].output) {
+  const auto tiles = static_cast<std::int64_t>(p.tiles.size());
+  height = p.along_first ? unit / tiles % heights : unit % heights;
+  tile_index = p.along_first ? unit % tiles : unit / heights % tiles;
+  depth = unit / heights / tiles % depths;
+  const std::int64_t outer = unit / heights / tiles / depths;
+  major = outer / p.outer_minor_count;
+  minor = outer % p.outer_minor_count;
+}
+
+void UnitCursor::next() {
+  const auto tiles = static_cast<std::int64_t>(plan.tiles.size());
+  if (plan.along_first) {
+    if (++tile_index < tiles) return;
+    tile_index = 0;
+    if (++height < heights) return;
+    height = 0;
+  } else {
+    if (++height < heights) return;
+    height = 0;
+    if (++tile_index < tiles) return;
+    tile_index = 0;
+  }
+  if (++depth < depths) return;
+  depth = 0;
+  if (++minor < plan.outer_minor_count) return;
+  minor = 0;
+  ++major;
+}
+
 }  // namespace cenote::simd

@@ -166,40 +166,11 @@ struct UnitCursor {
   std::int64_t depths, heights;
   std::int64_t major, minor, depth, tile_index, height;  // major, minor: batch entry and (planar) channel
 
-  UnitCursor(const RowPlan& p, std::int64_t unit)
-      : plan(p),
-        depths(p.transposed ? p.problem.axis[0].input : p.problem.axis[0].output),
-        heights(p.transposed ? p.problem.axis[1].input : p.problem.axis[1].output) {
-    const auto tiles = static_cast<std::int64_t>(p.tiles.size());
-    height = p.along_first ? unit / tiles % heights : unit % heights;
-    tile_index = p.along_first ? unit % tiles : unit / heights % tiles;
-    depth = unit / heights / tiles % depths;
-    const std::int64_t outer = unit / heights / tiles / depths;
-    major = outer / p.outer_minor_count;
-    minor = outer % p.outer_minor_count;
-  }
+  UnitCursor(const RowPlan& p, std::int64_t unit);
 
   const Tile& tile() const { return plan.tiles[static_cast<std::size_t>(tile_index)]; }
 
-  void next() {
-    const auto tiles = static_cast<std::int64_t>(plan.tiles.size());
-    if (plan.along_first) {
-      if (++tile_index < tiles) return;
-      tile_index = 0;
-      if (++height < heights) return;
-      height = 0;
-    } else {
-      if (++height < heights) return;
-      height = 0;
-      if (++tile_index < tiles) return;
-      tile_index = 0;
-    }
-    if (++depth < depths) return;
-    depth = 0;
-    if (++minor < plan.outer_minor_count) return;
-    minor = 0;
-    ++major;
-  }
+  void next();
 
   /// Offset in elements of column `w` of row (d, h) of the current plane or batch entry.
   std::int64_t offset(const RowTensor& t, std::int64_t d, std::int64_t h, std::int64_t w) const {

@@ -317,11 +317,10 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           } else {
             LoadElements(gradients + offset(plan.problem.grad_output), values, count);
           }
-          if (plan.wide_windows) {
-            AddRuns(spots, gradient, count, sums);
-          } else {
-            AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
+          if constexpr (hwy::IsFloat<C>()) {
+            if (plan.wide_windows) return AddRuns(spots, gradient, count, sums);
           }
+          AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
         });
     rolling.Finish();
     valid = valid && fine;
