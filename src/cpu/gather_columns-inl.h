@@ -25,7 +25,7 @@ struct SeeingTaps {
   int number;
 };
 
-/// The output rows that see input rows one after the other. Their indices are checked against their windows when they first appear.
+/// The output rows that see input rows one after the other. Their indices are checked against their windows where those begin.
 class TapRows {
  public:
   TapRows(const RowPlan& plan, const RowPointers& pointers) : plan_(plan), pointers_(pointers), outputs_(plan) {}
@@ -42,8 +42,10 @@ class TapRows {
       const Window deep = window(axis[0], o.depth), high = window(axis[1], o.height);
       const auto* taps = static_cast<const std::uint8_t*>(pointers_.indices) +
                          unit.offset(plan_.indices, o.depth, o.height, tile.source_first);
-      if (o.is_new) Check(tile, deep, high, taps);
-      if (deep.first == unit.depth && high.first == unit.height) found_ += tile.owned * plan_.inner;
+      if (deep.first == unit.depth && high.first == unit.height) {  // the first input row that it sees
+        Check(tile, deep, high, taps);
+        found_ += tile.owned * plan_.inner;
+      }
       rows[count++] = {taps, unit.offset(plan_.source, o.depth, o.height, tile.source_first),
                        static_cast<int>(o.number)};
     });

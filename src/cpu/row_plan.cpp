@@ -471,7 +471,10 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   }
 
   plan.stencil = straight && may_be_stencil(plan, lane, lanes) && is_worth_stencil(p);
-  plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall;
+  // Rows that windows share must still be near when the next row of tiles begins.
+  const std::int64_t shared_rows = p.axis[1].stride < p.axis[1].kernel ? p.axis[1].kernel : 1;
+  plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall &&
+                     (shared_rows == 1 || source_total * column_bytes <= kBlockBytes / shared_rows);
   if (plan.streams && plan.source.dense && !plan.along_first) fetch_early(plan, reversed);
 
   make_factors(plan);

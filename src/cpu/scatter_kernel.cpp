@@ -14,15 +14,16 @@ namespace {
 class ScatterKernel final : public Kernel {
  public:
   ScatterKernel(const Described& described, ScatterPlan plan, ScatterFn scatter, LocateFn locate)
-      : plan_(std::move(plan)),
+      : problem_(described.problem),
+        plan_(std::move(plan)),
         scatter_(scatter),
         locate_(locate),
         bytes_(described.bytes_moved),
-        empty_windows_(plan_.problem.op != Op::max_unpool && has_empty_windows(plan_.problem)),
+        empty_windows_(problem_.op != Op::max_unpool && has_empty_windows(problem_)),
         scratch_(slot_count(), plan_.bytes) {}
 
   Status run(const RunArgs& args) const noexcept override {
-    const Problem& p = plan_.problem;
+    const Problem& p = problem_;
     const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
     ScatterPointers pointers{};
     pointers.indices = args.saved_indices;
@@ -48,6 +49,7 @@ class ScatterKernel final : public Kernel {
   }
 
  private:
+  Problem problem_;
   ScatterPlan plan_;
   ScatterFn scatter_;
   LocateFn locate_;

@@ -59,7 +59,7 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
   plan.tap_places.resize(plan.tap_offsets.size(), kNowhere);
 
-  const bool few = depth.kernel * height.kernel * width.kernel <= kFewTaps;
+  const bool few = depth.kernel * height.kernel * width.kernel <= kFewTaps && p.index_dtype == DType::u8;
   auto taps_left = [](const Window& d, const Window& h, const Window& w) {
     std::uint32_t bits = 0;
     for (std::int64_t z = d.skipped; z < d.skipped + d.count; ++z) {
@@ -82,21 +82,27 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
       add(origin(w), whole, whole, w);
     }
   } else {
-    for (std::int64_t plane = 0; plane < plan.group; ++plane) {
-      for (std::int64_t od = 0; od < depth.output; ++od) {
-        for (std::int64_t oh = 0; oh < height.output; ++oh) {
-          for (std::int64_t ow = 0; ow < width.output; ++ow) {
-            const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
-            const std::int64_t first = (origin(d) * height.input + origin(h)) * width.input + origin(w);
-            add(first, d, h, w);
-            if (few) {
-              plan.corners.push_back(static_cast<std::uint32_t>(plane * plane_size(p) + first));
-              plan.left.push_back(taps_left(d, h, w));
-            }
-          }
+    std::vector<Window> heights, widths;
+    for (std::int64_t oh = 0; oh < height.output; ++oh) heights.push_back(window(height, oh));
+    for (std::int64_t ow = 0; ow < width.output; ++ow) widths.push_back(window(width, ow));
+    for (std::int64_t od = 0; od < depth.output; ++od) {
+      const Window d = window(depth, od);
+      for (const Window& h : heights) {
+        for (const Window& w : widths) {
+          add((origin(d) * height.input + origin(h)) * width.input + origin(w), d, h, w);
+          if (few) plan.left.push_back(taps_left(d, h, w));
         }
       }
     }
+    if (few) plan.corners = plan.origins;
+    const std::size_t outputs = plan.origins.size();
+    auto repeat = [&](std::vector<std::uint32_t>& table, std::int64_t apart) {
+      table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.group));
+      for (std::size_t i = outputs; i < table.size(); ++i)
+        table[i] = table[i - outputs] + static_cast<std::uint32_t>(apart);
+    };
+    for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.left}) repeat(*table, 0);
+    repeat(plan.corners, plane_size(p));
   }
   for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.corners, &plan.left}) {
     if (!table->empty()) table->resize(table->size() + kTableSlack);
@@ -109,6 +115,20 @@ bool is_seen_often(const Problem& p) {
   for (const Axis& axis : p.axis)
     if (axis.rule == WindowRule::sliding) seen *= smaller(larger(1, axis.kernel / axis.stride), kSeenOften);
   return p.index_kind == IndexKind::window && seen >= kSeenOften;
+}
+
+/// Where windows are no deeper than a slice, every slice is a plane of its own, if they are as far apart as a channel's are from the next one's.
+/// Taps know nothing of their depth; flat indices do.
+void slices_to_channels(Problem& p) {
+  const std::int64_t depth = p.axis[0].input;
+  if (!is_identity(p.axis[0]) || depth == 1 || p.op == Op::max_unpool || p.index_kind != IndexKind::window) return;
+  auto even = [&](const Layout& l) { return p.channels == 1 || l.c == depth * l.d; };
+  if (is_channels_last(p, p.grad_input) || p.grad_input.d == 1 || !even(p.grad_input) || !even(p.grad_output) ||
+      !even(p.indices))
+    return;
+  p.channels *= depth;
+  p.axis[0] = {WindowRule::sliding, 1, 1, 1, 1, 1, 0, 0};
+  for (Layout* l : {&p.grad_input, &p.grad_output, &p.indices}) l->c = l->d;
 }
 
 /// Tables for whole planes, where they are small enough and their outputs lie one after the other.
@@ -180,6 +200,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan = ScatterPlan{};
   plan.problem = described.problem;
   for (Axis& axis : plan.problem.axis) axis = simplified(axis);
+  slices_to_channels(plan.problem);
   const Problem& p = plan.problem;
   const Axis* axis = p.axis;
   const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
@@ -222,8 +243,9 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.chunk = plan.inner;
   plan.chunks = 1;
   while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
-  while (!unpool && is_seen_often(p) && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kBandBytes)
-    halve();
+  // Chunks are not written around the caches.
+  const bool kept_near = !unpool && is_seen_often(p) && described.bytes_moved < kStreamBytes;
+  while (kept_near && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kBandBytes) halve();
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
   const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
@@ -277,7 +299,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
 
   if (!tabled) plan.group = 1;
   plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
-                      axis[2].kernel / axis[2].stride >= kLongRuns;
+                      axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at =

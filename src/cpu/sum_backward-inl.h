@@ -211,7 +211,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       // Where whole vectors do not reach beyond the row, it is put straight where it belongs.
       if (plan.columns == Columns::per_channel && plan.target.dense && !plan.streams) result = target;
     }
-    // Neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
+    // Going down, neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
     const bool same = kMap != Map::power && unit.tile_index == last_tile && unit.height > 0 && depth == last_depth &&
                       height == last_height;
     if (!same) {

@@ -14,17 +14,17 @@ class WholeKernel final : public Kernel {
         function_(function),
         forward_(described.problem.pass == Pass::forward),
         bytes_(described.bytes_moved),
-        scratch_(slot_count(),
-                 static_cast<std::size_t>(plan.rows * plan.width) * size_of(described.problem.dtype) + 64) {
-    explain = forward_ ? "sum up the columns of each plane, then along them for " + std::to_string(plan.group) +
-                             " planes at once"
+        scratch_(slot_count(), static_cast<std::size_t>(forward_ ? plan.rows * plan.width : kStreamedPiece) *
+                                       size_of(described.problem.dtype) +
+                                   64) {
+    explain = forward_ ? "sum up the columns of each plane, then along them for several planes at once"
                        : "fill each plane with its share";
   }
 
   Status run(const RunArgs& args) const noexcept override {
     const void* from = forward_ ? args.input : args.grad_output;
     void* to = forward_ ? args.output : args.grad_input;
-    split(args.executor, ceil_div(plan_.planes, plan_.group), bytes_, [&](std::int64_t begin, std::int64_t end) {
+    split(args.executor, ceil_div(plan_.planes, kWholeLanes), bytes_, [&](std::int64_t begin, std::int64_t end) {
       const ScratchPool::Lease lease(scratch_);
       function_(plan_, from, to, begin, end, lease.data());
     });
@@ -64,15 +64,17 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
                      (depth.input == 1 || large.d == height.input * width.input);
   const bool even = p.channels == 1 || p.batch == 1 || large.n == p.channels * large.c;
   const bool follow = (p.channels == 1 || small.c == 1) && (p.batch == 1 || small.n == p.channels);
-  if (!dense || !even || !follow || (plan.planes > 1 && plan.pitch < plane) || plane > kBlockBytes) return nullptr;
+  if (!dense || !even || !follow || (plan.planes > 1 && plan.pitch < plane)) return nullptr;
+  // Few planes are shared between threads row by row.
+  if (ceil_div(plan.planes, kWholeLanes) < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
+  if (plane * static_cast<std::int64_t>(size_of(p.dtype)) > kBlockBytes) return nullptr;
   plan.rows = depth.input * height.input;
   plan.width = width.input;
   plan.extent = plan.pitch * (plan.planes - 1) + plane;
-  plan.group = kWholeLanes;
   plan.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override : plane);
   plan.sums_in_lanes = row_plan.sums_in_lanes;
   plan.streams = described.bytes_moved >= kStreamBytes;
-  // Sums are taken in the order of the rows; where those have another one, they have it.
+  // Where rows are summed up in another order (in blocks, by doubling), they do it themselves.
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / kernels.fold_lane);
   const bool other_order = row_plan.tall || (row_plan.columns == Columns::consecutive && plan.width >= kDoublingTaps);
   if (forward && (other_order || plan.width > smaller(lanes, kWholeLanes))) return nullptr;

@@ -57,7 +57,7 @@ void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std
                         char* scratch) {
   auto average = [&](auto d) HWY_ATTR {
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
+      const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
       const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
       for (std::int64_t i = 0; i < count; i += lanes) {
         AverageGroup(d, plan, static_cast<const T*>(from), first + i, smaller(lanes, count - i),
@@ -66,12 +66,11 @@ void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std
     }
   };
   // The shorter the vectors, the fewer of them cross a line.
-  constexpr std::size_t kHalf = kWholeLanes / 2;
-  plan.width <= static_cast<std::int64_t>(kHalf) ? average(hn::CappedTag<C, kHalf>())
-                                                 : average(hn::CappedTag<C, kWholeLanes>());
+  plan.width <= kWholeLanes / 2 ? average(hn::CappedTag<C, kWholeLanes / 2>())
+                                : average(hn::CappedTag<C, kWholeLanes>());
 }
 
-/// Every element of a plane gets its share.
+/// Every element of a plane gets its share: of no sum, but as if it had been added to one.
 template <class T, class C>
 void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
                        char* scratch) {
@@ -80,28 +79,34 @@ void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std:
   const hn::ScalableTag<U> du;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du));
   const std::int64_t elements = plan.rows * plan.width;
+  const std::int64_t piece = plan.streams ? smaller(elements, kStreamedPiece) : elements;
   StreamWriter writer;
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
-    HWY_ALIGN C values[kWholeLanes + hn::MaxLanes(d)];
-    HWY_ALIGN U shares[kWholeLanes];
+    const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
+    HWY_ALIGN C values[kWholeLanes + hn::MaxLanes(d)] = {};
+    T shares[kWholeLanes];
     LoadElements(static_cast<const T*>(from) + first, values, count);
     const auto divisor = hn::Set(d, static_cast<C>(plan.divisor));
-    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d)))
-      hn::StoreU(Quotient(d, hn::LoadU(d, values + i), divisor, plan.divisor < 0), d, values + i);
-    StoreAs(values, reinterpret_cast<T*>(shares), count);
+    for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+      const auto share = Quotient(d, hn::LoadU(d, values + i), divisor, plan.divisor < 0);
+      hn::StoreU(hn::Add(hn::Zero(d), share), d, values + i);
+    }
+    StoreAs(values, shares, count);
     for (std::int64_t i = 0; i < count; ++i) {
       U* target = static_cast<U*>(to) + (first + i) * plan.pitch;
-      U* plane = plan.streams ? reinterpret_cast<U*>(scratch) : target;
-      const auto share = hn::Set(du, shares[i]);
+      U* filled = plan.streams ? reinterpret_cast<U*>(scratch) : target;
+      U bits;
+      std::memcpy(&bits, shares + i, sizeof(bits));
+      const auto share = hn::Set(du, bits);
       std::int64_t x = 0;
-      for (; x + lanes <= elements; x += lanes) hn::StoreU(share, du, plane + x);
-      if (x < elements && elements >= lanes) {
-        hn::StoreU(share, du, plane + elements - lanes);
+      for (; x + lanes <= piece; x += lanes) hn::StoreU(share, du, filled + x);
+      if (x < piece && piece >= lanes) {
+        hn::StoreU(share, du, filled + piece - lanes);
       } else {
-        for (; x < elements; ++x) plane[x] = shares[i];
+        for (; x < piece; ++x) filled[x] = bits;
       }
-      if (plan.streams) writer.Write(plane, target, elements);
+      for (std::int64_t at = 0; plan.streams && at < elements; at += piece)
+        writer.Write(filled, target + at, smaller(piece, elements - at));
     }
   }
 }

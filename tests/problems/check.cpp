@@ -16,7 +16,10 @@ template <class T>
 void append(Fingerprint* fingerprint, const std::vector<T>& values) {
   if (fingerprint == nullptr) return;
   std::uint64_t hash = 0xcbf29ce484222325U;
-  for (T value : values) hash = (hash ^ bits_of(value)) * 0x100000001b3U;
+  for (T value : values) {
+    hash = (hash ^ bits_of(value)) * 0x100000001b3U;
+    hash ^= hash >> 32;  // a product keeps the highest bit, which is the sign, to itself: two of them would cancel out
+  }
   fingerprint->push_back(hash);
 }
 

@@ -110,7 +110,8 @@ Given<T> draw_given(const Problem& problem, const Pool& pool) {
   const std::int64_t large = pool.planes() * pool.input_plane(), small = pool.planes() * pool.output_plane();
   const bool unpool = pool.op == Op::max_unpool;
   given.input = draw<T>(problem.values, problem.dtype, unpool ? small : large, random);
-  given.grad_output = draw<T>(ValueKind::normal, problem.dtype, unpool ? large : small, random);
+  const ValueKind gradients = problem.values == ValueKind::zeros ? ValueKind::zeros : ValueKind::normal;
+  given.grad_output = draw<T>(gradients, problem.dtype, unpool ? large : small, random);
   if (problem.layout == Layout::broadcast) {  // every channel is the first one
     const std::int64_t plane = unpool ? pool.output_plane() : pool.input_plane();
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(given.input.size()); ++i) {
