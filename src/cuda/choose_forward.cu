@@ -58,7 +58,7 @@ class Forward : public Choice {
         !is_channels_fastest(p_.input, p_, w.input)) {
       return false;
     }
-    // Threads that share a window have five taps each or more, and read what no other window sees.
+    // Threads that share a window have four taps each or more, and read what no other window sees.
     const std::int64_t taps = d.kernel * h.kernel * w.kernel;
     bool shared = !p_.with_indices && taps >= 40;
     for (const Axis& axis : p_.axis) {
@@ -145,7 +145,9 @@ class Forward : public Choice {
     result.vector = make_launch(p_, function, false, false, true, function.lanes);
     if (cut_panes(result.vector, p_, function.lanes)) {
       also_unaligned(result, kernels_.fold_panes(fold(), p_.with_indices, false));
-      result.name = "long windows: along rows of columns, then down; else " + result.name;
+      result.name = std::string("long windows: ") +
+                    (p_.with_indices ? "along rows of columns, then down" : "down columns, then along rows of them") +
+                    "; else " + result.name;
     } else {
       result.vector = Launch{};
     }

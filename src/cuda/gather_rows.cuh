@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kBlock)
               const bool found = code >= 0 && z >= taps_z.low && z < taps_z.high &&
                                  static_cast<unsigned>(top + in_slice / kKernel) < static_cast<unsigned>(height) &&
                                  static_cast<unsigned>(left + in_slice % kKernel) < static_cast<unsigned>(width);
-              right = right && (found || (kShare != Share::last && code == -1));
+              right = right && (found || code == -1);
             } else {
               // Without a division where arithmetic is what these kernels wait for, and where there is one slice.
               if (sizeof(T) == 2 && kKernel > kStride && kStride > 1 && p.axis[0].kernel == 1) {

@@ -247,7 +247,7 @@ __device__ inline Vector<T, kLanes> load_constant(const T* from) {
   return result;
 }
 /// The same for 16 bytes that no other thread of the multiprocessor reads: they need no place in its cache. Volatile, so that it does
-/// not move before the question whether `from` is aligned.
+/// not move before the question whether there is anything to load.
 template <int kLanes, class T>
 __device__ inline Vector<T, kLanes> load_once(const T* from) {
   if constexpr (sizeof(T) * kLanes == 16) {

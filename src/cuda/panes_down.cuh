@@ -1,4 +1,4 @@
-// Long windows one apart, channels last, where no order of folding changes the result: down first, by blocks as long as the window, then
+// Long windows one apart, channels last, sums and maxima without indices, as long as no NaN and no -0 is among them: down first, by blocks as long as the window, then
 // along the width in runs. A thread owns a few channels of one column while it walks down and hands a few rows at a time over through
 // shared memory; then it makes a run of neighbouring outputs of one of them, which share most of what they fold.
 #pragma once

@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(kBlock, kShare == Share::sum && sizeof(T) == 4
   }
 }
 
-/// Windows that are whole planes, dense planar tensors: a thread makes kRuns pieces of 16 bytes of grad_input, wherever planes begin.
+/// Windows that are whole planes, dense planar tensors: a thread makes kPieces pieces of 16 bytes of grad_input, wherever planes begin.
 /// A plane has at least as many elements as one piece.
 template <class T, Share kShare>
 __global__ void __launch_bounds__(kBlock)

@@ -1,4 +1,4 @@
-// Windows of many taps over neighbouring channels: a thread folds one window for 16 bytes of channels. There are few such threads, so
+// Windows of many taps over neighbouring channels: a thread folds one window, or a part of it, for 16 bytes of channels. There are few such threads, so
 // that each keeps many loads under way: while one batch of taps is folded, the next is on its way, across rows and slices.
 #pragma once
 

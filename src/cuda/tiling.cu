@@ -321,6 +321,7 @@ bool cut_quads(Launch& launch, const Problem& p) {
   const std::int64_t warp_bytes = codes_at + h.kernel * row * code;
   if (kWarps * warp_bytes > (48 << 10)) return false;
   const std::int64_t warps = ceil_div(planes * segments, groups);
+  // Their registers leave room for no more blocks than these.
   const std::int64_t blocks_at_once = smaller(kSharedBytes / (kWarps * warp_bytes + 1024), p.with_indices ? 8 : 11);
   std::int64_t strips = count_strips(h.output, h.kernel - 1, warps, 132 * kWarps * larger(blocks_at_once, 1));
   const std::int64_t rows = ceil_div(h.output, strips);
@@ -386,6 +387,7 @@ bool cut_panes(Launch& launch, const Problem& p, int lanes) {
   if (handed == 4) cut(all_columns, handed);
   const std::int64_t blocks_c = ceil_div(p.channels / lanes, groups), blocks_x = ceil_div(w.output, useful);
   const std::int64_t blocks = blocks_c * blocks_x * p.batch;
+  // The kernel is compiled for two blocks of 256 threads on a multiprocessor.
   const std::int64_t blocks_at_once = smaller(kSharedBytes / (bytes + 1024), 512 / smaller(threads, 512));
   std::int64_t strips = count_strips(h.output, h.kernel - 1, blocks, 132 * larger(blocks_at_once, 1));
   const std::int64_t rows = ceil_div(h.output, strips);

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 namespace cenote::testing {
 namespace {
@@ -70,6 +72,9 @@ TEST(Gpu, LargeProblems) {
 
 /// Every kernel the backend chooses from, at sizes that are no multiple of anything.
 const char* const kEveryKernel[] = {
+    "max2d f16 nhwc n1c64 h60w70 k13 s1 p6 ties",
+    "avg2d bf16 nhwc n1c64 h60w70 k9 s1 p4 nopad",
+    "max2d f32 nhwc n1c8 h9w60 k1x23 s1 p0x11 ties",
     "max2d f32 nchw n2c5 h31w33 k2",
     "max2d f32 nchw n2c5 h32w34 k2",
     "max2d f32 nhwc n2c8 h31w33 k2",
@@ -386,6 +391,49 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
               << line << " index " << bad << ": " << forward.trouble;
         }
       }
+    }
+  }
+}
+
+/// The same for taps: behind the window's last one, and inside the window but outside the input. 255 is "none".
+TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
+  for (const auto& [line, taps] : {std::pair{"max2d f32 nchw n2c3 h32w32 k3 s2 p1", 9},
+                                   {"max2d f16 nchw n2c3 h32w32 k3 s2 p1", 9},
+                                   {"max2d f32 nchw n2c3 h32w32 k2", 4},
+                                   {"max3d f32 ncdhw n1c3 d6h16w16 k2", 8},
+                                   {"max2d f32 nhwc n2c8 h32w32 k3 s2 p1", 9},
+                                   {"max2d f32 nchw n2c3 h20w20 k13 s1 p6", 169}}) {
+    const Problem problem = parse_problem(line);
+    const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+    const Given<double> given = draw_given<double>(problem, pool);
+    const Expectation<double> expectation = expect_reference(problem, pool, given);
+    auto trouble = [&](std::size_t at, std::int64_t tap) {
+      Integers ordinal = expectation.ordinal;
+      ordinal[at] = tap;
+      return run_backward(problem, given, IndexKind::window, ordinal, {"", nullptr, &aligned()}).trouble;
+    };
+    const std::size_t middle = expectation.ordinal.size() / 2;
+    for (const std::int64_t bad : {std::int64_t{taps}, std::int64_t{taps} + 1, std::int64_t{254}}) {
+      EXPECT_NE(trouble(middle, bad).find("index outside"), std::string::npos) << line << " tap " << bad;
+    }
+    const bool padded = problem.spec.padding.begin.values[0].value > 0;
+    if (padded) {
+      EXPECT_NE(trouble(0, 0).find("index outside"), std::string::npos) << line << " a tap in the padding";
+    }
+    EXPECT_EQ(trouble(middle, 255), "") << line << " none";
+  }
+}
+
+/// Plain maxima are given up where the first NaN or -0 appears, here after most of the results have been stored.
+TEST(Gpu, LateNanAndNegativeZero) {
+  for (const char* line : {"max2d f32 nhwc n1c16 h140w70 k15 s1 p7", "max2d f32 nchw n1c3 h140w72 k15 s1 p7"}) {
+    for (const double late : {std::numeric_limits<double>::quiet_NaN(), -0.0}) {
+      const Problem problem = parse_problem(line);
+      const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
+      Given<double> given = draw_given<double>(problem, pool);
+      given.input.back() = late;
+      const Expectation<double> expectation = expect_reference(problem, pool, given);
+      EXPECT_EQ(check_call(problem, given, expectation, {"", nullptr, &aligned()}, nullptr), "") << line << " " << late;
     }
   }
 }
