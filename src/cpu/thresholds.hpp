@@ -109,7 +109,7 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 /// How far ahead of their use a scatter's indices and gradients are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;
 
-/// Calls that move at least this many bytes write their results around the caches, and fetch early what they read: as many as the
+/// Calls that move at least this many bytes write their results around the caches, and fetch early what they read down the rows: as many as the
 /// last cache of most cores holds. (What the system says it holds is often the sum over all of a package's caches.)
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 
