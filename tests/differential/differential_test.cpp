@@ -241,10 +241,10 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nchw n1c9 h1001w1003 k2",
            "max2d f32 nchw n1c9 h1001w1003 k3 s2",
            "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
-           "max2d f32 nhwc n1c34 h460w462 k3 s2",
-           "aavg2d f32 nchw n1c150001 h7w8 out1",
-           "amax2d f32 nhwc n1c300 h120w120 out15",
-           "aavg2d f32 nhwc n1c300 h120w120 out15",
+           "max2d f64 nhwc n1c17 h460w462 k3 s2",
+           "aavg2d f64 nchw n1c75001 h7w8 out1",
+           "amax2d f64 nhwc n1c150 h120w120 out15",
+           "aavg2d f64 nhwc n1c150 h120w120 out15",
        }) {
     expect_right(line, {{"", &two}});
   }
