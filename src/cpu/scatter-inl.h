@@ -47,18 +47,19 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
     const Axis& axis = p.axis[plan.axis];
     reach(earliest_tap(axis, first), latest_end(axis, last));
   };
-  const bool whole = !plan.rows.empty();  // planes as one row of all their outputs
+  const bool whole = !plan.rows.empty();  // planes as one row of all their outputs, those without taps too
+  auto first_of = [&](int axis) { return whole ? std::int64_t{0} : unit.outputs_first[axis]; };
   const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
   const std::int64_t columns =
       whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * wide;
   if (whole) reach(0, p.axis[plan.axis].input);
-  for (std::int64_t od = unit.outputs_first[0]; od < depths; ++od) {
+  for (std::int64_t od = first_of(0); od < depths; ++od) {
     job.depth = window(p.axis[0], od);
     if (plan.axis == 0 && !whole) reach_windows(od, od);
-    for (std::int64_t oh = unit.outputs_first[1]; oh < heights; ++oh) {
+    for (std::int64_t oh = first_of(1); oh < heights; ++oh) {
       job.height = window(p.axis[1], oh);
       if (plan.axis == 1 && !whole) reach_windows(oh, oh);
-      for (std::int64_t x = unit.outputs_first[2] * wide; x < columns; x += job.one_column ? 1 : plan.segment) {
+      for (std::int64_t x = first_of(2) * wide; x < columns; x += job.one_column ? 1 : plan.segment) {
         job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
         job.first = plan.first.data() + x;
         job.taps = plan.taps.data() + x;

@@ -253,45 +253,48 @@ TEST(Differential, LargerThanTheCaches) {
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
   for (const char* line : {
-           "max2d f32 nchw n1c1 h6w6 k7 s2 ceil",              // a window larger than the input
-           "max2d f32 nchw n1c1 h1w2 k1x2 s1 p0x1 d1x3",       // a window without a tap
-           "max1d f32 ncw n1c3 w1 k2 s2 p1 d2",                // the same, nothing else in the output
-           "max3d f32 ndhwc n1c3 d1h1w1 k2 s2 p1 d2",          //
-           "avg1d f32 ncw n1c3 w1 k2 s2 p1 d2 nopad",          // its average divides by nothing
-           "avg2d i32 nchw n1c3 h1w1 k2 s2 p1 d2 nopad",       //
-           "sum3d i8 ncdhw n1c3 d1h1w1 k2 s2 p1 d2",           //
-           "lp1d f32 ncw n1c3 w1 k2 s2 p1 d2 norm2",           //
-           "min2d u8 nhwc n1c3 h1w1 k2 s2 p1 d2",              //
-           "amax2d f32 nchw n1c2 h3w3 out5x7",                 // more outputs than inputs
-           "aavg1d bf16 ncw n1c2 w3 out70",                    //
-           "amax3d f32 ndhwc n2c5 d3h4w5 out*x2x9",            //
-           "max2d f32 nchw n0c3 h4w4 k2",                      // an empty batch
-           "aavg2d f32 nhwc n0c3 h4w4 out2",                   //
-           "unpool2d f32 nchw n0c3 h4w4 k2",                   //
-           "fmax2d f32 nchw n0c3 h4w4 k2 out2",                //
-           "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",             // an output of size 0
-           "max2d f32 nchw n2c3 h8w8 k2 neginf",               // nothing beats the initial value
-           "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",         //
-           "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",        //
-           "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",        // sums that wrap around
-           "avg2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme div-1",  //
-           "avg2d u8 nhwc n2c3 h8w8 k3 s1 p1 extreme",         //
-           "avg2d i8 nchw n1c1 h4w4 k2 div-3",                 // truncates toward zero
-           "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",          // the first zero's sign stays
-           "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",         //
-           "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",           // subnormals are numbers
-           "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",           //
-           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",           //
-           "max2d f32 nchw n1c1 h40w40 k16 s3",                // 256 taps: window indices of 16 bits
-           "max2d f32 nchw n1c1 h20w20 k15x17 s1",             // 255 taps: the most 8 bits can tell apart
-           "amax2d f32 nhwc n1c3 h40w41 out2",                 //
-           "max1d f32 ncw n1c1 w65600 k65537 s7",              // and of 32 bits
-           "max2d f32 broadcast n2c7 h9w9 k3 s2",              // a zero stride
-           "avg3d f32 flipped n2c2 d4h5w6 k2",                 // negative strides
-           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",       //
-           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",       //
-           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",           //
-           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",          // the gradient of elements no window sees
+           "max2d f32 nchw n1c1 h6w6 k7 s2 ceil",                        // a window larger than the input
+           "max2d f32 nchw n1c1 h1w2 k1x2 s1 p0x1 d1x3",                 // a window without a tap
+           "max1d f32 ncw n1c3 w1 k2 s2 p1 d2",                          // the same, nothing else in the output
+           "max2d f32 nchw n1c3 h2w4 k2x2 s1 p3x0:4x0 d5x1",             // the first rows' windows have none
+           "max3d f32 ncdhw n2c3 d2h3w4 k2x1x1 s1 p3x0x0:4x0x0 d5x1x1",  //
+           "max1d f32 ncw n1c3 w2 k2 s1 p3:4 d5",                        //
+           "max3d f32 ndhwc n1c3 d1h1w1 k2 s2 p1 d2",                    //
+           "avg1d f32 ncw n1c3 w1 k2 s2 p1 d2 nopad",                    // its average divides by nothing
+           "avg2d i32 nchw n1c3 h1w1 k2 s2 p1 d2 nopad",                 //
+           "sum3d i8 ncdhw n1c3 d1h1w1 k2 s2 p1 d2",                     //
+           "lp1d f32 ncw n1c3 w1 k2 s2 p1 d2 norm2",                     //
+           "min2d u8 nhwc n1c3 h1w1 k2 s2 p1 d2",                        //
+           "amax2d f32 nchw n1c2 h3w3 out5x7",                           // more outputs than inputs
+           "aavg1d bf16 ncw n1c2 w3 out70",                              //
+           "amax3d f32 ndhwc n2c5 d3h4w5 out*x2x9",                      //
+           "max2d f32 nchw n0c3 h4w4 k2",                                // an empty batch
+           "aavg2d f32 nhwc n0c3 h4w4 out2",                             //
+           "unpool2d f32 nchw n0c3 h4w4 k2",                             //
+           "fmax2d f32 nchw n0c3 h4w4 k2 out2",                          //
+           "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",                       // an output of size 0
+           "max2d f32 nchw n2c3 h8w8 k2 neginf",                         // nothing beats the initial value
+           "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",                   //
+           "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",                  //
+           "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",                  // sums that wrap around
+           "avg2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme div-1",            //
+           "avg2d u8 nhwc n2c3 h8w8 k3 s1 p1 extreme",                   //
+           "avg2d i8 nchw n1c1 h4w4 k2 div-3",                           // truncates toward zero
+           "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",                    // the first zero's sign stays
+           "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",                   //
+           "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                     // subnormals are numbers
+           "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                     //
+           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",                     //
+           "max2d f32 nchw n1c1 h40w40 k16 s3",                          // 256 taps: window indices of 16 bits
+           "max2d f32 nchw n1c1 h20w20 k15x17 s1",                       // 255 taps: the most 8 bits can tell apart
+           "amax2d f32 nhwc n1c3 h40w41 out2",                           //
+           "max1d f32 ncw n1c1 w65600 k65537 s7",                        // and of 32 bits
+           "max2d f32 broadcast n2c7 h9w9 k3 s2",                        // a zero stride
+           "avg3d f32 flipped n2c2 d4h5w6 k2",                           // negative strides
+           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",                 //
+           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",                 //
+           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",                     //
+           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",                    // the gradient of elements no window sees
        }) {
     expect_right(line, every_target());
   }
