@@ -1,5 +1,6 @@
 #include "cpu/block_kernel.hpp"
 
+#include "cpu/dense_planes.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
@@ -11,26 +12,17 @@ namespace cenote::simd {
 namespace {
 
 /// One tensor of a run as evenly spaced planes, and its columns in scratch.
-struct Planes {
+struct Planes : DensePlanes {
   bool used = false;
-  bool dense = false;
-  std::int64_t pitch = 0;  // elements from one plane to the next
-  std::int64_t count = 0;  // elements of a plane
-  std::size_t size = 0;    // bytes of an element
+  std::size_t size = 0;  // bytes of an element
   std::size_t columns_at = 0;
   Transposer transposer{};
 };
 
 Planes planes_of(const Problem& p, const Layout& l, bool large, DType dtype) {
-  const auto extent = [&](int a) { return large ? p.axis[a].input : p.axis[a].output; };
-  const std::int64_t depth = extent(0), height = extent(1), width = extent(2);
-  Planes planes;
+  Planes planes{dense_planes(p, l, large)};
   planes.used = true;
   planes.size = size_of(dtype);
-  planes.count = depth * height * width;
-  planes.pitch = p.channels > 1 ? l.c : l.n;
-  planes.dense = (width == 1 || l.w == 1) && (height == 1 || l.h == width) && (depth == 1 || l.d == height * width) &&
-                 (p.channels == 1 || p.batch == 1 || l.n == p.channels * l.c) && planes.pitch >= planes.count;
   return planes;
 }
 

@@ -357,12 +357,12 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
 }
 
-/// The same for whole planes and windows of few taps, where all of them are taps of their windows: false where one is not, or is "none".
+/// The same for whole planes and windows of few taps, a byte each, where all of them are taps of their windows: false where one is not, or is "none".
 bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
   const hn::Rebind<std::uint8_t, decltype(d)> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  if (job.dtype != DType::u8 || job.count < lanes) return false;
+  if (job.count < lanes) return false;
   const auto* indices = static_cast<const std::uint8_t*>(job.indices);
   const TapPlaces taps(plan);
   const auto most = hn::Set(d, std::uint32_t{kFewTaps}), one = hn::Set(d, 1U);

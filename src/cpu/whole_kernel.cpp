@@ -1,5 +1,6 @@
 #include "cpu/whole_kernel.hpp"
 
+#include "cpu/dense_planes.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
@@ -55,23 +56,19 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   const Problem& p = row_plan.problem;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   if (p.reduction != Reduction::average || !is_whole(depth) || !is_whole(height) || !is_whole(width)) return nullptr;
-  const Layout &large = forward ? p.input : p.grad_input, &small = forward ? p.output : p.grad_output;
-  const std::int64_t plane = plane_size(p);
+  const DensePlanes large = dense_planes(p, forward ? p.input : p.grad_input, true);
+  const DensePlanes small = dense_planes(p, forward ? p.output : p.grad_output, false);
   WholePlanes plan{};
   plan.planes = p.batch * p.channels;
-  plan.pitch = p.channels > 1 ? large.c : large.n;
-  const bool dense = (width.input == 1 || large.w == 1) && (height.input == 1 || large.h == width.input) &&
-                     (depth.input == 1 || large.d == height.input * width.input);
-  const bool even = p.channels == 1 || p.batch == 1 || large.n == p.channels * large.c;
-  const bool follow = (p.channels == 1 || small.c == 1) && (p.batch == 1 || small.n == p.channels);
-  if (!dense || !even || !follow || (plan.planes > 1 && plan.pitch < plane)) return nullptr;
+  plan.pitch = large.pitch;
+  if (!large.dense || !small.dense || (plan.planes > 1 && small.pitch != 1)) return nullptr;
   // Few planes are shared between threads row by row.
   if (ceil_div(plan.planes, kWholeLanes) < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
-  if (plane * static_cast<std::int64_t>(size_of(p.dtype)) > kBlockBytes) return nullptr;
+  if (large.count * static_cast<std::int64_t>(size_of(p.dtype)) > kBlockBytes) return nullptr;
   plan.rows = depth.input * height.input;
   plan.width = width.input;
-  plan.extent = plan.pitch * (plan.planes - 1) + plane;
-  plan.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override : plane);
+  plan.extent = plan.pitch * (plan.planes - 1) + large.count;
+  plan.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override : large.count);
   plan.sums_in_lanes = row_plan.sums_in_lanes;
   plan.streams = described.bytes_moved >= kStreamBytes;
   // Where rows are summed up in another order (in blocks, by doubling), they do it themselves.

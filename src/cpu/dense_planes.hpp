@@ -1,0 +1,26 @@
+// Planes that lie at one distance from each other, each of them without gaps.
+#pragma once
+
+#include "geometry/problem.hpp"
+
+namespace cenote::simd {
+
+/// The planes of one tensor of a problem: of the pool's input side (`large`) or of its output side.
+struct DensePlanes {
+  bool dense = false;
+  std::int64_t pitch = 0;  // elements from one plane to the next
+  std::int64_t count = 0;  // elements of a plane
+};
+
+inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large) {
+  const auto extent = [&](int a) { return large ? p.axis[a].input : p.axis[a].output; };
+  const std::int64_t depth = extent(0), height = extent(1), width = extent(2);
+  DensePlanes planes;
+  planes.count = depth * height * width;
+  planes.pitch = p.channels > 1 ? l.c : l.n;
+  planes.dense = (width == 1 || l.w == 1) && (height == 1 || l.h == width) && (depth == 1 || l.d == height * width) &&
+                 (p.channels == 1 || p.batch == 1 || l.n == p.channels * l.c) && planes.pitch >= planes.count;
+  return planes;
+}
+
+}  // namespace cenote::simd
