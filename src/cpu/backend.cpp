@@ -3,6 +3,7 @@
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
+#include "cpu/strip_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
 
 #include <algorithm>
@@ -45,6 +46,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_scatter_kernel(described, kernels, target);

@@ -10,6 +10,7 @@
 #include "cpu/gather_columns-inl.h"
 #include "cpu/kernels.hpp"
 #include "cpu/scatter-inl.h"
+#include "cpu/strips-inl.h"
 #include "cpu/sum_backward-inl.h"
 #include "cpu/whole_planes-inl.h"
 
@@ -45,6 +46,11 @@ constexpr RowKernels MakeKernels() {
     k.gather_columns = GatherColumnRows<T, C>;
     k.average_planes = AverageWholePlanes<T, C>;
     k.spread_planes = SpreadWholePlanes<T, C>;
+    if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {
+      k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
+      k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;
+      k.sum_strips = FoldPlanesInStrips<Fold::sum, T, C>;
+    }
 #endif
     k.max_absolute = k.min_absolute = FoldRows<Fold::max, Map::absolute, T, M>;
     k.power = FoldRows<Fold::sum, Map::power, T, C>;

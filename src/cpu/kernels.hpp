@@ -3,6 +3,7 @@
 
 #include "cpu/rows.hpp"
 #include "cpu/scatter.hpp"
+#include "cpu/strips.hpp"
 #include "cpu/whole_planes.hpp"
 
 #include <cstddef>
@@ -32,6 +33,7 @@ struct RowKernels {
   GatherRowsFn gather, gather_columns;
   ScatterFn scatter_add;
   WholePlanesFn average_planes, spread_planes;
+  StripsFn max_strips, max_strips_indexed, sum_strips;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;
 };

@@ -182,6 +182,16 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d bf16 nchw n1c3 h40w70 k15 s1 p7 idx:window",
              "max2d f32 nchw n1c11 h20w20 k5 s1 p2 idx:window",
              "max2d f32 nchw n2c3 h61w64 k3 s1 p1 idx:window",
+             "max2d f32 nchw n1c9 h40w131 k3 s1 p1",
+             "max2d f32 nchw n1c9 h41w133 k3 s2 p1 ceil idx:window",
+             "max2d bf16 nchw n1c9 h90w131 k2",
+             "max2d f16 nchw n3c5 h17w33 k3 s2 p0x1 idx:window",
+             "max2d f32 nchw n2c5 h17w9 k3 s1 p1x0",
+             "max2d f32 nchw n2c5 h9w17 k2 p1 idx:window",
+             "max3d f32 ncdhw n1c9 d5h20w21 k2",
+             "max3d bf16 ncdhw n1c5 d6h9w20 k2x3x3 s1x1x1 p1 idx:window",
+             "max3d f32 ncdhw n1c3 d9h9w36 k3 s2 p1",
+             "max3d f32 ncdhw n1c3 d7h9w10 k1x2x2 s3x2x2",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
          }) {
@@ -229,6 +239,14 @@ TEST(Differential, EveryWayToDoIt) {
            "avg2d f32 nchw n2c20 h11w6 k11x6 s1x6",
            "avg2d f32 nhwc n2c100 h30w100 k3 s1 p1",
            "avg2d f32 nhwc n1c700 h20w20 k7",
+           "avg2d f32 nchw n1c9 h40w131 k3 s1 p1",
+           "avg2d f32 nchw n2c5 h17w33 k3 s2 p1 nopad ceil",
+           "avg2d bf16 nchw n2c5 h17w20 k3 s1 p1 nopad",
+           "avg2d f16 nchw n2c5 h17w33 k2 p1",
+           "avg2d f32 nchw n2c5 h17w33 k3 s1 p1 div-5 zeros",
+           "sum2d f32 nchw n2c5 h17w33 k3 s2 p1 zeros",
+           "avg3d f32 ncdhw n1c5 d6h9w20 k1x3x3 s2x1x1 p0x1x1 nopad",
+           "avg3d f32 ncdhw n1c5 d6h9w20 k2",
        }) {
     expect_right(line, settings);
   }
@@ -242,6 +260,8 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nchw n1c9 h1001w1003 k3 s2",
            "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
            "max2d f64 nhwc n1c17 h460w462 k3 s2",
+           "max2d f32 nchw n1c700 h112w113 k3 s2 p1",
+           "avg2d f16 nchw n1c1900 h100w101 k2",
            "aavg2d f64 nchw n1c75001 h7w8 out1",
            "amax2d f64 nhwc n1c150 h120w120 out15",
            "aavg2d f64 nhwc n1c150 h120w120 out15",
@@ -274,6 +294,10 @@ TEST(Differential, Corners) {
            "fmax2d f32 nchw n0c3 h4w4 k2 out2",                          //
            "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",                       // an output of size 0
            "max2d f32 nchw n2c3 h8w8 k2 neginf",                         // nothing beats the initial value
+           "max2d f32 nchw n2c3 h8w20 k3 s1 p1 neginf",                  //
+           "max2d f16 nchw n2c3 h9w9 k3 s2 p1 ceil neginf idx:window",   //
+           "max3d f32 ncdhw n2c3 d5h8w20 k3 s2 p1 neginf",               //
+           "max3d f32 ncdhw n2c3 d5h8w9 k2 p1 neginf idx:window",        //
            "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",                   //
            "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",                  //
            "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",                  // sums that wrap around

@@ -1,0 +1,173 @@
+#include "cpu/strip_kernel.hpp"
+
+#include "cpu/dense_planes.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/split.hpp"
+#include "cpu/thresholds.hpp"
+
+#include <utility>
+
+namespace cenote::simd {
+namespace {
+
+class StripKernel final : public Kernel {
+ public:
+  StripKernel(const Described& described, StripPlan plan, StripsFn function)
+      : problem_(described.problem),
+        plan_(std::move(plan)),
+        function_(function),
+        bytes_(described.bytes_moved),
+        scratch_(slot_count(), plan_.bytes) {
+    explain = "vectors of columns down the rows of each plane, " + std::to_string(plan_.band) +
+              " rows of outputs at a time, because its windows are small";
+  }
+
+  Status run(const RunArgs& args) const noexcept override {
+    const RowPointers pointers = row_pointers(problem_, args);
+    split(args.executor, plan_.planes, bytes_, [&](std::int64_t begin, std::int64_t end) {
+      const ScratchPool::Lease lease(scratch_);
+      function_(plan_, pointers, begin, end, lease.data());
+    });
+    return {};
+  }
+
+ private:
+  Problem problem_;
+  StripPlan plan_;
+  StripsFn function_;
+  std::int64_t bytes_;
+  ScratchPool scratch_;
+};
+
+/// Sliding windows without dilation, all with a tap inside.
+bool is_plain(const Axis& axis) {
+  if (axis.rule != WindowRule::sliding || axis.dilation != 1) return false;
+  for (std::int64_t o = 0; o < axis.output; ++o) {
+    if (window(axis, o).count == 0) return false;
+  }
+  return true;
+}
+
+/// 2x2 windows two apart, 3x3 windows one or two apart.
+bool is_small_square(const Axis& height, const Axis& width) {
+  if (height.kernel != width.kernel || height.stride != width.stride) return false;
+  return (width.kernel == 2 && width.stride == 2) || (width.kernel == 3 && width.stride <= 2);
+}
+
+void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  for (std::int64_t z = 0; z < depth.output; ++z) {
+    const Window d = window(depth, z);
+    for (std::int64_t y = 0; y < height.output; ++y) {
+      const Window h = window(height, y);
+      for (std::int64_t x = 0; x < width.output; ++x) {
+        const Window w = window(width, x);
+        const std::int64_t code = plan.flat ? (d.first * height.input + h.first) * width.input + w.first
+                                            : (d.skipped * height.kernel + h.skipped) * width.kernel + w.skipped;
+        plan.first_codes.push_back(static_cast<std::int32_t>(code));
+      }
+    }
+  }
+  plan.first_codes.resize(plan.first_codes.size() + static_cast<std::size_t>(slack));
+}
+
+void make_divisors(const RowPlan& rows, std::int64_t slack, StripPlan& plan) {
+  plan.divisor = 1;
+  plan.multiplies = true;
+  if (rows.problem.reduction != Reduction::average) return;
+  for (std::int64_t y = 0; y < plan.rows; ++y) {
+    const double row = rows.row_factors[1].empty() ? 1 : rows.row_factors[1][static_cast<std::size_t>(y)];
+    for (std::int64_t x = 0; x < plan.columns; ++x) {
+      const double column =
+          rows.column_factor.empty() ? rows.uniform_factor : rows.column_factor[static_cast<std::size_t>(x)];
+      plan.divisors.push_back(static_cast<float>(row * column));
+    }
+  }
+  plan.divisor = static_cast<double>(plan.divisors[0]);
+  for (const float one : plan.divisors) {
+    if (static_cast<double>(one) != plan.divisor) plan.divisor = 0;
+  }
+  plan.multiplies = rows.factor_is_power_of_two && plan.divisor > 0;
+  plan.divisors.resize(plan.divisors.size() + static_cast<std::size_t>(slack), 1);
+}
+
+void place_scratch(std::int64_t lanes, std::size_t element, StripPlan& plan) {
+  std::size_t at = 0;
+  const auto take = [&](std::int64_t elements, std::size_t size) {
+    const std::size_t start = at;
+    at += (static_cast<std::size_t>(elements + 4 * lanes) * size + 63) / 64 * 64;
+    return start;
+  };
+  const std::int64_t slice = plan.rows * plan.columns;
+  plan.slice_pitch = slice + lanes;
+  plan.packed_at = take(plan.left + plan.heights * plan.width, element);
+  plan.slices_at = take(plan.kept * plan.slice_pitch, sizeof(float));
+  plan.slice_codes_at = take(plan.kept * plan.slice_pitch, sizeof(float));
+  const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
+  plan.result_at = take(results, sizeof(float));
+  plan.codes_at = take(results, sizeof(float));
+  plan.bytes = at;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowKernels& kernels, const RowWork* rows) {
+  if (rows == nullptr || rows->plan().inner != 1 || described.problem.pass != Pass::forward) return nullptr;
+  const RowPlan& row_plan = rows->plan();
+  const Problem& p = row_plan.problem;
+  const bool sums = p.reduction == Reduction::sum || p.reduction == Reduction::average;
+  if (p.absolute || (!sums && p.reduction != Reduction::max)) return nullptr;
+  const StripsFn function = sums             ? kernels.sum_strips
+                            : p.with_indices ? kernels.max_strips_indexed
+                                             : kernels.max_strips;
+  if (function == nullptr) return nullptr;
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  if (!is_small_square(height, width)) return nullptr;
+  const DensePlanes source = dense_planes(p, p.input, true), target = dense_planes(p, p.output, false);
+  const DensePlanes indices = dense_planes(p, p.indices, false);
+  if (!source.dense || !target.dense || (p.with_indices && !indices.dense)) return nullptr;
+  const bool single = depth.kernel == 1 && depth.pad_begin == 0;  // an output slice sees one slice
+  if (sums && !single) return nullptr;                            // summed up in another order
+  if (depth.kernel > kRowBlock || height.input * width.input * size > kBlockBytes || target.count > kMostStripOutputs)
+    return nullptr;
+  // Few planes are shared between threads row by row.
+  if (p.batch * p.channels < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
+  if (!is_plain(depth) || !is_plain(height) || !is_plain(width)) return nullptr;
+
+  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  StripPlan plan{};
+  plan.planes = p.batch * p.channels;
+  plan.source_pitch = source.pitch;
+  plan.target_pitch = target.pitch;
+  plan.index_pitch = indices.pitch;
+  plan.extent = source.pitch * (plan.planes - 1) + source.count;
+  plan.depths = depth.input;
+  plan.heights = height.input;
+  plan.width = width.input;
+  plan.slices = depth.output;
+  plan.rows = height.output;
+  plan.columns = width.output;
+  plan.taps = width.kernel;
+  plan.stride = width.stride;
+  plan.left = width.pad_begin;
+  plan.top = height.pad_begin;
+  const std::int64_t span = (width.output - 1) * width.stride + width.kernel - width.pad_begin;
+  plan.padded = plan.left > 0 || span > plan.width;
+  plan.reach = (plan.heights - 1) * plan.width + ceil_div(plan.columns, lanes) * lanes * plan.stride + plan.taps;
+  const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
+  plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
+  plan.streams = row_plan.streams;
+  if (plan.streams) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
+  plan.flat = row_plan.code_kind != Codes::taps;
+  plan.index_dtype = p.index_dtype;
+  plan.kept = single ? 0 : depth.kernel;
+  for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
+  if (sums) make_divisors(row_plan, lanes, plan);
+  if (p.with_indices && (plan.padded || plan.top > 0 || height.pad_end > 0 || depth.pad_begin > 0))
+    make_first_codes(p, lanes, plan);
+  place_scratch(lanes, size_of(p.dtype), plan);
+  return std::make_unique<StripKernel>(described, std::move(plan), function);
+}
+
+}  // namespace cenote::simd

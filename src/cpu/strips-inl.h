@@ -1,0 +1,344 @@
+// Small square windows over planar rows: a vector of columns at a time, down the rows. Each row is folded along once and stays in
+// registers for as long as windows see it. Maxima are taken in row-major order, ties and NaN as they come; sums down the rows first, the
+// order of all other ways to sum.
+#if defined(CENOTE_CPU_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_STRIPS_INL_H_
+#undef CENOTE_CPU_STRIPS_INL_H_
+#else
+#define CENOTE_CPU_STRIPS_INL_H_
+#endif
+
+#include "cpu/fold_rows-inl.h"
+#include "cpu/strips.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// Where this way is compiled: not for machines so old that its size would be for nothing.
+inline constexpr bool kHasStrips = kHasVectors && HWY_TARGET != HWY_SSE4;
+
+#if HWY_TARGET != HWY_SCALAR
+
+/// One strip: where it begins, and what it is folded into.
+template <class T, class C>
+struct Strip {
+  const T* from;  // tap (0, 0) of the slice's first window in the strip, were there no padding above
+  std::int64_t slice, column;
+  std::int64_t first_row, end_row;  // of outputs
+  const std::int32_t* first_codes;
+  std::int64_t room;  // elements that may be written from `to` on
+  C* to;
+  CodeOf<C>* codes;
+};
+
+/// The whole of a vector, or as many of its lanes as there is room for.
+template <class D, class C = hn::TFromD<D>>
+HWY_INLINE void StoreUpTo(D d, hn::Vec<D> v, std::int64_t room, C* to) {
+  if (room >= static_cast<std::int64_t>(hn::Lanes(d))) {
+    hn::StoreU(v, d, to);
+  } else {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(room)), d, to);
+  }
+}
+
+/// A row in a strip: folded along already where that comes first, its taps where rows are summed up before.
+template <Fold kFold, int kTaps, class D>
+struct StripRow : Accumulator<D, kFold, false> {};
+template <int kTaps, class D>
+struct StripRow<Fold::sum, kTaps, D> {
+  hn::Vec<D> taps[kTaps];
+};
+
+template <class D, Fold kFold>
+HWY_INLINE hn::Vec<hn::RebindToSigned<D>> CodesOf(D, const Accumulator<D, kFold, false>& a) {
+  if constexpr (kFold == Fold::max_indexed) {
+    return a.code;
+  } else {
+    return hn::Zero(hn::RebindToSigned<D>());
+  }
+}
+
+template <Fold kFold, int kTaps, int kStride, class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip) {
+  const hn::RebindToSigned<D> di;
+  using Code = CodeOf<C>;
+  using Row = StripRow<kFold, kTaps, D>;
+  constexpr int kKept = kTaps > kStride ? kTaps - kStride : 0;
+  constexpr bool kIndexed = kFold == Fold::max_indexed;
+  const auto identity = hn::Set(d, IdentityOf<kFold, C>());
+  const std::int64_t pitch = plan.width, heights = plan.heights, columns = plan.columns, ahead = plan.ahead;
+  const bool padded = plan.padded;
+  const auto lane_columns =
+      hn::Add(StridedIota<kStride>(di), hn::Set(di, static_cast<Code>(strip.column * kStride - plan.left)));
+  hn::Mask<D> inside[kTaps];
+  CENOTE_UNROLL
+  for (int tap = 0; tap < kTaps; ++tap) {
+    const auto column = hn::Add(lane_columns, hn::Set(di, static_cast<Code>(tap)));
+    inside[tap] = hn::RebindMask(
+        d, hn::AndNot(hn::Lt(column, hn::Zero(di)), hn::Lt(column, hn::Set(di, static_cast<Code>(plan.width)))));
+  }
+  std::int64_t y = strip.first_row * kStride - plan.top;  // the next input row
+  // Positions of its first taps, where those are the indices.
+  auto row_codes = hn::Zero(di), next_codes = hn::Zero(di);
+  if (kIndexed && plan.flat) {
+    row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + y) * pitch)));
+    next_codes = hn::Set(di, static_cast<Code>(pitch));
+  }
+  auto fold_row = [&](Row & row) HWY_ATTR __attribute__((always_inline)) {
+    hn::Vec<D> v[kTaps];
+    if (static_cast<std::uint64_t>(y) < static_cast<std::uint64_t>(heights)) {
+      const T* at = strip.from + y * pitch;
+      if (ahead != 0) {
+        hwy::Prefetch(at + ahead);
+        if constexpr (kStride == 2) hwy::Prefetch(at + ahead + hn::Lanes(d));
+      }
+      if constexpr (kStride == 1) {
+        CENOTE_UNROLL
+        for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadAs(d, at + tap);
+      } else {
+        static_assert(kStride == 2);
+        const std::size_t n = hn::Lanes(d);
+        CENOTE_UNROLL
+        for (int tap = 0; tap < kTaps; tap += 2) {
+          const auto low = LoadAs(d, at + tap), high = LoadAs(d, at + tap + n);
+          v[tap] = hn::ConcatEven(d, high, low);
+          if (tap + 1 < kTaps) v[tap + 1] = hn::ConcatOdd(d, high, low);
+        }
+      }
+      if (padded) {
+        CENOTE_UNROLL
+        for (int tap = 0; tap < kTaps; ++tap) v[tap] = hn::IfThenElse(inside[tap], v[tap], identity);
+      }
+    } else {
+      CENOTE_UNROLL
+      for (int tap = 0; tap < kTaps; ++tap) v[tap] = identity;
+    }
+    CENOTE_UNROLL
+    for (int tap = 0; tap < kTaps; ++tap) {
+      if constexpr (kFold == Fold::sum) {
+        row.taps[tap] = v[tap];
+      } else {
+        auto code = [&]() HWY_ATTR { return hn::Add(row_codes, hn::Set(di, static_cast<Code>(tap))); };
+        tap == 0 ? row.First(d, v[tap], code) : row.Next(d, v[tap], code);
+      }
+    }
+    if constexpr (kIndexed) row_codes = hn::Add(row_codes, next_codes);
+    ++y;
+  };
+  Row row[kTaps];
+  CENOTE_UNROLL
+  for (int i = 0; i < kKept; ++i) fold_row(row[i]);
+  C* HWY_RESTRICT to = strip.to;
+  Code* HWY_RESTRICT codes = strip.codes;
+  const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
+  const auto row_step = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
+  std::int64_t room = strip.room;
+  for (std::int64_t o = strip.first_row; o < strip.end_row; ++o, to += columns, room -= columns) {
+    CENOTE_UNROLL
+    for (int i = kKept; i < kTaps; ++i) fold_row(row[i]);
+    if constexpr (kFold == Fold::sum) {
+      auto sum = hn::Zero(d);
+      CENOTE_UNROLL
+      for (int tap = 0; tap < kTaps; ++tap) {
+        auto down = row[0].taps[tap];
+        CENOTE_UNROLL
+        for (int i = 1; i < kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
+        sum = hn::Add(sum, down);
+      }
+      if (plan.multiplies) {
+        sum = hn::Mul(sum, hn::Set(d, static_cast<C>(1 / plan.divisor)));
+      } else {
+        const auto by = plan.divisor != 0 ? hn::Set(d, static_cast<C>(plan.divisor))
+                                          : hn::LoadU(d, plan.divisors.data() + o * columns + strip.column);
+        sum = Quotient(d, sum, by, plan.divisor < 0);
+      }
+      StoreUpTo(d, sum, room, to);
+    } else {
+      Accumulator<D, kFold, false> a;
+      if (kIndexed && first_codes != nullptr) {
+        // Where all taps are as low as the identity, the first inside the input is the one.
+        a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
+        a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
+        first_codes += columns;
+      } else {
+        a = row[0];
+      }
+      CENOTE_UNROLL
+      for (int i = 1; i < kTaps; ++i) {
+        a.Next(d, row[i].value,
+               [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_step))); });
+      }
+      StoreUpTo(d, a.value, room, to);
+      if constexpr (kIndexed) {
+        hn::StoreU(a.code, di, codes);
+        codes += columns;
+      }
+    }
+    CENOTE_UNROLL
+    for (int i = 0; i < kKept; ++i) row[i] = row[i + kStride];
+  }
+}
+
+/// Output rows [first_row, end_row) of a slice, strip by strip. `to`, `codes` and `first_codes` are those of the first of them.
+template <Fold kFold, class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void FoldBand(D d, const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
+                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, C* to,
+                         CodeOf<C>* codes) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t next = 0; next < plan.columns; next += lanes) {
+    const std::int64_t column = larger(0, smaller(next, plan.columns - lanes));  // the ragged end from its last vector
+    const std::int32_t* firsts = first_codes != nullptr ? first_codes + column : nullptr;
+    const Strip<T, C> strip{from + column * plan.stride - plan.left,
+                            slice,
+                            column,
+                            first_row,
+                            end_row,
+                            firsts,
+                            room - column,
+                            to + column,
+                            codes + column};
+    if (plan.taps == 2) {
+      FoldStrip<kFold, 2, 2>(d, plan, strip);
+    } else if (plan.stride == 2) {
+      FoldStrip<kFold, 3, 2>(d, plan, strip);
+    } else {
+      FoldStrip<kFold, 3, 1>(d, plan, strip);
+    }
+  }
+}
+
+template <Fold kFold, class T, class C>
+HWY_INLINE void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
+                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, C* to,
+                         CodeOf<C>* codes) {
+  constexpr std::size_t kFew = 32 / sizeof(C);
+  auto fold = [&](auto d)
+                  HWY_ATTR { FoldBand<kFold>(d, plan, from, slice, first_row, end_row, first_codes, room, to, codes); };
+  // The shorter the vectors, the fewer of them cross a line.
+  plan.columns <= static_cast<std::int64_t>(kFew) ? fold(hn::CappedTag<C, kFew>()) : fold(hn::ScalableTag<C>());
+}
+
+/// An output slice from the slices of its windows, in order.
+template <Fold kFold, class C>
+void FoldSlices(const StripPlan& plan, const RowRange& depth, const C* slices, const CodeOf<C>* slice_codes,
+                const std::int32_t* HWY_RESTRICT first_codes, std::int64_t room, C* HWY_RESTRICT to,
+                CodeOf<C>* HWY_RESTRICT to_codes) {
+  const hn::ScalableTag<C> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  using Code = CodeOf<C>;
+  const std::int64_t count = plan.rows * plan.columns;
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    Accumulator<decltype(d), kFold, false> a;
+    a.First(d, hn::Set(d, IdentityOf<kFold, C>()),
+            [&]() HWY_ATTR { return first_codes != nullptr ? hn::LoadU(di, first_codes + i) : hn::Zero(di); });
+    for (std::int64_t z = 0; z < depth.count; ++z) {
+      const std::int64_t at = (depth.first + z * depth.step) % plan.kept * plan.slice_pitch + i;
+      auto code = [&]() HWY_ATTR {
+        const std::int64_t step = plan.flat ? 0 : (depth.skipped + z) * plan.taps * plan.taps;
+        return hn::Add(hn::LoadU(di, slice_codes + at), hn::Set(di, static_cast<Code>(step)));
+      };
+      const auto v = hn::LoadU(d, slices + at);
+      first_codes == nullptr&& z == 0 ? a.First(d, v, code) : a.Next(d, v, code);
+    }
+    StoreUpTo(d, a.value, room - i, to + i);
+    if constexpr (kFold == Fold::max_indexed) hn::StoreU(a.code, di, to_codes + i);
+  }
+}
+
+/// A slice with room around it: itself, or a copy of the tensor's first or last.
+template <class T>
+const T* ReadableSlice(const StripPlan& plan, const T* source, std::int64_t plane, std::int64_t z, char* scratch) {
+  const std::int64_t slice = plan.heights * plan.width, at = plane * plan.source_pitch + z * slice;
+  if (at >= plan.left && at + plan.reach <= plan.extent) return source + at;
+  T* packed = reinterpret_cast<T*>(scratch + plan.packed_at) + plan.left;
+  std::memcpy(static_cast<void*>(packed), source + at, static_cast<std::size_t>(slice) * sizeof(T));
+  return packed;
+}
+
+/// `count` results, where they are not in the tensors yet.
+template <class T, class C>
+void PutResults(const StripPlan& plan, const C* values, T* target, std::int64_t count, const CodeOf<C>* codes,
+                void* indices, std::int64_t index_at, Writers& writers) {
+  if (static_cast<const void*>(values) != static_cast<const void*>(target)) {
+    plan.streams ? writers.values.Write(values, target, count) : StoreAs(values, target, count);
+  }
+  auto put = [&](auto* to) HWY_ATTR {
+    if constexpr (sizeof(*to) == 8) {
+      if (plan.streams) return writers.indices.Write(codes, to + index_at, count);
+    }
+    StoreAs(codes, to + index_at, count);
+  };
+  if (indices == nullptr) return;
+  switch (plan.index_dtype) {
+    case DType::i64: return put(static_cast<std::int64_t*>(indices));
+    case DType::i32: return put(static_cast<std::int32_t*>(indices));
+    case DType::u8: return put(static_cast<std::uint8_t*>(indices));
+    case DType::u16: return put(static_cast<std::uint16_t*>(indices));
+    default: return put(static_cast<std::uint32_t*>(indices));
+  }
+}
+
+template <Fold kFold, class T, class C>
+void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                        char* scratch) {
+  using Code = CodeOf<C>;
+  constexpr std::int64_t kNoEnd = std::int64_t{1} << 40;
+  C* const staged = reinterpret_cast<C*>(scratch + plan.result_at);
+  C* const slices = reinterpret_cast<C*>(scratch + plan.slices_at);
+  Code* const slice_codes = reinterpret_cast<Code*>(scratch + plan.slice_codes_at);
+  Code* const codes = reinterpret_cast<Code*>(scratch + plan.codes_at);
+  const std::int64_t slice = plan.rows * plan.columns, outputs = plan.slices * slice;
+  const bool straight = std::is_same_v<T, C> && !plan.streams;
+  Writers writers;
+  for (std::int64_t plane = begin; plane < end; ++plane) {
+    const T* source = static_cast<const T*>(pointers.source);
+    T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
+    auto readable = [&](std::int64_t z) { return ReadableSlice(plan, source, plane, z, scratch); };
+    auto result_at = [&](std::int64_t at) {
+      if constexpr (std::is_same_v<T, C>) {
+        if (straight) return target + at;
+      }
+      return staged;
+    };
+    std::int64_t last_kept = -1;
+    for (std::int64_t o = 0; o < plan.slices; ++o) {
+      const RowRange& depth = plan.depth_rows[static_cast<std::size_t>(o)];
+      const std::int32_t* first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data() + o * slice;
+      if (plan.kept == 0) {
+        const T* from = readable(depth.first);
+        for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
+          const std::int64_t end_row = smaller(row + plan.band, plan.rows), at = row * plan.columns;
+          C* result = result_at(o * slice + at);
+          FoldBand<kFold>(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
+                          straight ? outputs - o * slice - at : kNoEnd, result, codes);
+          PutResults(plan, result, target + o * slice + at, (end_row - row) * plan.columns, codes, pointers.indices,
+                     plane * plan.index_pitch + o * slice + at, writers);
+        }
+        continue;
+      }
+      if constexpr (kFold != Fold::sum) {
+        for (std::int64_t z = larger(depth.first, last_kept + 1); z < depth.first + depth.count; ++z) {
+          const T* from = readable(z);
+          const std::int64_t at = z % plan.kept * plan.slice_pitch;
+          for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
+            const std::int64_t end_row = smaller(row + plan.band, plan.rows), row_at = at + row * plan.columns;
+            FoldBand<kFold>(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
+          }
+          last_kept = z;
+        }
+        C* result = result_at(o * slice);
+        FoldSlices<kFold>(plan, depth, slices, slice_codes, first_codes, straight ? outputs - o * slice : kNoEnd,
+                          result, codes);
+        PutResults(plan, result, target + o * slice, slice, codes, pointers.indices,
+                   plane * plan.index_pitch + o * slice, writers);
+      }
+    }
+  }
+}
+
+#endif
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

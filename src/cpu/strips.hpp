@@ -1,0 +1,43 @@
+// Small square windows over planar rows, forward: what their kernels need besides pointers.
+#pragma once
+
+#include "cpu/rows.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cenote::simd {
+
+/// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense. Every window has a tap inside.
+struct StripPlan {
+  std::int64_t planes, source_pitch, target_pitch, index_pitch;
+  std::int64_t extent;                   // elements of the source from its first to its last
+  std::int64_t reach;                    // of a slice that are read, whole vectors counted
+  std::int64_t ahead;                    // elements from what is read to what is fetched early; 0: nothing is
+  std::int64_t depths, heights, width;   // of the input
+  std::int64_t slices, rows, columns;    // of the output
+  std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
+  std::int64_t band;                     // output rows that are folded strip by strip
+  bool padded;                           // windows reach beyond their row
+  bool streams;                          // results are written around the caches
+  bool flat;                             // indices are positions
+  DType index_dtype;
+
+  std::vector<RowRange> depth_rows;       // maxima: the slices of each output slice
+  std::int64_t kept;                      // slices that are kept, 0 where each output slice is folded from one alone
+  std::int64_t slice_pitch;               // elements from one of those to the next
+  std::vector<std::int32_t> first_codes;  // maxima with padding: the index of each window's first tap, of a plane
+
+  double divisor;               // averages: of all windows, 0 where they differ
+  bool multiplies;              // by the divisor's inverse, which is exact
+  std::vector<float> divisors;  // of a slice
+
+  // Scratch, bytes from the start of a slot.
+  std::size_t packed_at, slices_at, slice_codes_at, result_at, codes_at, bytes;
+};
+
+/// Planes [begin, end).
+using StripsFn = void (*)(const StripPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
+
+}  // namespace cenote::simd
