@@ -152,7 +152,7 @@ struct SeeingColumn {
 /// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
 template <int kVectors, class D, class T, class C = hn::TFromD<D>>
 HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at,
-                                 C* HWY_RESTRICT result) {
+                                 T* HWY_RESTRICT result) {
   const hn::Rebind<std::uint8_t, D> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<D> sum[kVectors];
@@ -169,53 +169,161 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
     }
   }
   CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, result + v * lanes);
+  for (int v = 0; v < kVectors; ++v) StoreVectorAs(d, sum[v], result + v * lanes);
 }
 
-/// A row of columns.
+/// The columns of an input row, one by one.
 template <class D, class T, class C = hn::TFromD<D>>
-void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
-                   C* HWY_RESTRICT result) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t inner = plan.inner;
+class GatheredRow {
+ public:
+  GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source, T* result)
+      : d_(d), plan_(plan), tile_(tile), rows_(rows), count_(count), source_(source), result_(result) {
+    const std::int64_t stride = plan.problem.axis[2].stride;
+    kept_ = stride <= kGatherPhases ? stride : 1;
+    for (int i = 0; i < kept_; ++i) phases_[i].cover = nullptr;
+  }
+
+  void Gather(std::int64_t column) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d_));
+    const std::int64_t inner = plan_.inner;
+    const Cover& cover = plan_.covers[2][static_cast<std::size_t>(column)];
+    Phase& phase = phases_[column % kept_];
+    if (phase.cover == nullptr || phase.cover->count != cover.count || phase.cover->first_tap != cover.first_tap) {
+      phase.cover = &cover;
+      phase.count = 0;
+      for (int row = 0; row < count_; ++row) {
+        for (std::int64_t x = 0; x < cover.count; ++x) {
+          const std::int64_t at = (cover.first + x * cover.step - tile_.source_first) * inner;
+          phase.seeing[phase.count++] = {
+              rows_[row].taps + at, source_ + rows_[row].gradients + at,
+              static_cast<std::uint8_t>(rows_[row].number + static_cast<int>(cover.first_tap - x * cover.tap_step))};
+        }
+      }
+    }
+    const std::int64_t moved = (cover.first - phase.cover->first) * inner;
+    T* to = result_ + (column - tile_.target_first) * inner;
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= inner; c += 4 * lanes) GatherChannels<4>(d_, phase.seeing, phase.count, moved + c, to + c);
+    if (c + 2 * lanes <= inner) {
+      GatherChannels<2>(d_, phase.seeing, phase.count, moved + c, to + c);
+      c += 2 * lanes;
+    }
+    for (; c < inner; c += lanes) {
+      const std::int64_t at = smaller(c, inner - lanes);
+      GatherChannels<1>(d_, phase.seeing, phase.count, moved + at, to + at);
+    }
+  }
+
+ private:
   // Columns a stride apart are seen by outputs a column apart: what was found out for one serves the other.
   struct Phase {
     SeeingColumn<T> seeing[kGatheredTaps];
     int count;
     const Cover* cover;
   };
-  Phase phases[kGatherPhases];
-  const std::int64_t stride = plan.problem.axis[2].stride;
-  const std::int64_t kept = stride <= kGatherPhases ? stride : 1;
-  for (int i = 0; i < kept; ++i) phases[i].cover = nullptr;
-  for (std::int64_t column = tile.target_first; column < tile.target_first + tile.target_columns; ++column) {
-    const Cover& cover = plan.covers[2][static_cast<std::size_t>(column)];
-    Phase& phase = phases[column % kept];
-    if (phase.cover == nullptr || phase.cover->count != cover.count || phase.cover->first_tap != cover.first_tap) {
-      phase.cover = &cover;
-      phase.count = 0;
-      for (int row = 0; row < count; ++row) {
-        for (std::int64_t x = 0; x < cover.count; ++x) {
-          const std::int64_t at = (cover.first + x * cover.step - tile.source_first) * inner;
-          phase.seeing[phase.count++] = {
-              rows[row].taps + at, source + rows[row].gradients + at,
-              static_cast<std::uint8_t>(rows[row].number + static_cast<int>(cover.first_tap - x * cover.tap_step))};
-        }
-      }
-    }
-    const std::int64_t moved = (cover.first - phase.cover->first) * inner;
-    C* to = result + (column - tile.target_first) * inner;
-    std::int64_t c = 0;
-    for (; c + 4 * lanes <= inner; c += 4 * lanes) GatherChannels<4>(d, phase.seeing, phase.count, moved + c, to + c);
-    if (c + 2 * lanes <= inner) {
-      GatherChannels<2>(d, phase.seeing, phase.count, moved + c, to + c);
-      c += 2 * lanes;
-    }
-    for (; c < inner; c += lanes) {
-      const std::int64_t at = smaller(c, inner - lanes);
-      GatherChannels<1>(d, phase.seeing, phase.count, moved + at, to + at);
+
+  D d_;
+  const RowPlan& plan_;
+  const Tile& tile_;
+  const SeeingTaps* rows_;
+  int count_;
+  const T* source_;
+  T* result_;
+  std::int64_t kept_;
+  Phase phases_[kGatherPhases];
+};
+
+/// What a few rows want of their outputs' taps: the number of each tap along the row, in as many bytes as a vector has lanes.
+template <int kTaps>
+struct WantedTaps {
+  HWY_ALIGN std::uint8_t bytes[kMostSlots][kTaps][16];
+
+  WantedTaps(const SeeingTaps* rows, int count) {
+    for (int row = 0; row < count; ++row) {
+      for (int tap = 0; tap < kTaps; ++tap) std::memset(bytes[row][tap], rows[row].number + tap, 16);
     }
   }
+};
+
+/// Columns kStride * first to kStride * end of the padded row, where all outputs that could see them are there: a stride of columns at a time,
+/// whose outputs are loaded once. They are in kRows rows, or in as many as `count` says where 0. `streams`: results, which fill whole
+/// lines, go around the caches.
+template <int kTaps, int kStride, int kRows, class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count,
+                                std::int64_t first, std::int64_t end, const T* source, bool streams,
+                                T* HWY_RESTRICT result) {
+  constexpr int kBack = (kTaps - 1) / kStride;  // the outputs before the last that see a stride of columns
+  const hn::Rebind<std::uint8_t, D> d8;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t inner = plan.inner;
+  const WantedTaps<kTaps> wanted(rows, count);
+  for (std::int64_t stride = first; stride < end; ++stride) {
+    const std::int64_t at = (stride - kBack - tile.source_first) * inner;
+    T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
+    for (std::int64_t next = 0; next < inner; next += lanes) {
+      const std::int64_t c = smaller(next, inner - lanes);  // the ragged end from its last whole vector
+      hn::Vec<D> sum[kStride];
+      CENOTE_UNROLL
+      for (int column = 0; column < kStride; ++column) sum[column] = hn::Zero(d);
+      CENOTE_UNROLL
+      for (int row = 0; row < (kRows != 0 ? kRows : count); ++row) {
+        const std::uint8_t* taps = rows[row].taps + at + c;
+        const T* gradients = source + rows[row].gradients + at + c;
+        CENOTE_UNROLL
+        for (int output = 0; output <= kBack; ++output) {
+          const auto tap = hn::LoadU(d8, taps + output * inner);
+          const auto gradient = LoadAs(d, gradients + output * inner);
+          CENOTE_UNROLL
+          for (int column = 0; column < kStride; ++column) {
+            const int want = column + (kBack - output) * kStride;
+            if (want >= kTaps) continue;
+            const auto points = WideMask(d, hn::Eq(tap, hn::Load(d8, wanted.bytes[row][want])));
+            sum[column] = hn::IfThenElse(points, hn::Add(sum[column], gradient), sum[column]);
+          }
+        }
+      }
+      CENOTE_UNROLL
+      for (int column = 0; column < kStride; ++column) {
+        T* at_column = to + column * inner + c;
+        if constexpr (std::is_same_v<T, C>) {
+          if (streams) {
+            hn::Stream(sum[column], d, at_column);
+            continue;
+          }
+        }
+        StoreVectorAs(d, sum[column], at_column);
+      }
+    }
+  }
+}
+
+/// A row of columns.
+template <class D, class T, class C = hn::TFromD<D>>
+void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
+                   bool streams, T* HWY_RESTRICT result) {
+  GatheredRow<D, T> row(d, plan, tile, rows, count, source, result);
+  std::int64_t column = tile.target_first;
+  const std::int64_t end = column + tile.target_columns;
+  const Axis& axis = plan.problem.axis[2];
+  auto strides = [&]<int kTaps, int kStride, int kRows>() HWY_ATTR {
+    constexpr int kBack = (kTaps - 1) / kStride;
+    const std::int64_t first = larger(ceil_div(column + axis.pad_begin, kStride), kBack + tile.source_first);
+    const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
+    if (last <= first) return;
+    for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
+    GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, count, first, last, source, streams, result);
+    column = last * kStride - axis.pad_begin;
+  };
+  if (axis.dilation == 1 && axis.kernel == 2 && axis.stride == 2) {
+    count == 1 ? strides.template operator()<2, 2, 1>() : strides.template operator()<2, 2, 0>();
+  } else if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 2) {
+    count == 1   ? strides.template operator()<3, 2, 1>()
+    : count == 2 ? strides.template operator()<3, 2, 2>()
+                 : strides.template operator()<3, 2, 0>();
+  } else if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 1) {
+    count == 3 ? strides.template operator()<3, 1, 3>() : strides.template operator()<3, 1, 0>();
+  }
+  for (; column < end; ++column) row.Gather(column);
 }
 
 /// Units [begin, end) of grad_input. Returns what TapRows::found() says.
@@ -227,18 +335,26 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
   TapRows seeing(plan, pointers);
   SeeingTaps rows[kMostSlots];
   StreamWriter writer;
+  // Columns that begin and end with a cache line need not be put together before they go around the caches.
+  const RowTensor& to = plan.target;
+  const std::int64_t apart = plan.inner | to.outer_major | to.depth | to.height;
+  const bool whole_lines = std::is_same_v<T, C> && plan.streams && to.dense &&
+                           apart * static_cast<std::int64_t>(sizeof(T)) % 64 == 0 &&
+                           reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
   UnitCursor unit(plan, begin);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
     const int count = tile.source_columns > 0 ? seeing.Find(unit, rows) : 0;
     T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, unit.depth, unit.height, tile.target_first);
-    C* result = space.result;
-    if constexpr (std::is_same_v<T, C>) {
-      if (plan.target.dense && !plan.streams) result = target;
+    T* result = plan.target.dense && (!plan.streams || whole_lines) ? target : space.staged;
+    GatherColumns(d, plan, tile, rows, count, static_cast<const T*>(pointers.source), whole_lines, result);
+    if (!plan.target.dense) {
+      unpack_row(plan.target, tile.target_columns, plan.inner, result, target);
+    } else if (result != target) {
+      writer.Write(result, target, tile.target_columns * plan.inner);
     }
-    GatherColumns(d, plan, tile, rows, count, static_cast<const T*>(pointers.source), result);
-    if (static_cast<void*>(result) != target) PutRow(plan, tile.target_columns, result, space.staged, target, writer);
   }
+  if (whole_lines) hwy::FlushStream();
   return seeing.found();
 }
 

@@ -136,6 +136,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (!is_plain(depth) || !is_plain(height) || !is_plain(width)) return nullptr;
 
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
   plan.planes = p.batch * p.channels;
   plan.source_pitch = source.pitch;
@@ -158,10 +159,12 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
   plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
   plan.streams = row_plan.streams;
+  plan.kept = single ? 0 : depth.kernel;
+  // Where the last vectors would reach beyond the plane, see StoreUpTo.
+  plan.staged = plan.streams || (halves && (plan.columns < lanes || plan.kept > 0));
   if (plan.streams) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
   plan.flat = row_plan.code_kind != Codes::taps;
   plan.index_dtype = p.index_dtype;
-  plan.kept = single ? 0 : depth.kernel;
   for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
   if (sums) make_divisors(row_plan, lanes, plan);
   if (p.with_indices && (plan.padded || plan.top > 0 || height.pad_end > 0 || depth.pad_begin > 0))

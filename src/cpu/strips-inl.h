@@ -27,18 +27,18 @@ struct Strip {
   std::int64_t first_row, end_row;  // of outputs
   const std::int32_t* first_codes;
   std::int64_t room;  // elements that may be written from `to` on
-  C* to;
+  T* to;
   CodeOf<C>* codes;
 };
 
-/// The whole of a vector, or as many of its lanes as there is room for.
-template <class D, class C = hn::TFromD<D>>
-HWY_INLINE void StoreUpTo(D d, hn::Vec<D> v, std::int64_t room, C* to) {
-  if (room >= static_cast<std::int64_t>(hn::Lanes(d))) {
-    hn::StoreU(v, d, to);
-  } else {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(room)), d, to);
+/// The whole of a vector, or as many of its lanes as there is room for. (There is no masked store of halves everywhere: they always have room.)
+template <class D, class T>
+HWY_INLINE void StoreUpTo(D d, hn::Vec<D> v, std::int64_t room, T* to) {
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
+    if (room < static_cast<std::int64_t>(hn::Lanes(d)))
+      return hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(room)), d, to);
   }
+  StoreVectorAs(d, v, to);
 }
 
 /// A row in a strip: folded along already where that comes first, its taps where rows are summed up before.
@@ -128,7 +128,7 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
   Row row[kTaps];
   CENOTE_UNROLL
   for (int i = 0; i < kKept; ++i) fold_row(row[i]);
-  C* HWY_RESTRICT to = strip.to;
+  T* HWY_RESTRICT to = strip.to;
   Code* HWY_RESTRICT codes = strip.codes;
   const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
   const auto row_step = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
@@ -182,7 +182,7 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
 /// Output rows [first_row, end_row) of a slice, strip by strip. `to`, `codes` and `first_codes` are those of the first of them.
 template <Fold kFold, class D, class T, class C = hn::TFromD<D>>
 HWY_INLINE void FoldBand(D d, const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
-                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, C* to,
+                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
                          CodeOf<C>* codes) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t next = 0; next < plan.columns; next += lanes) {
@@ -209,7 +209,7 @@ HWY_INLINE void FoldBand(D d, const StripPlan& plan, const T* from, std::int64_t
 
 template <Fold kFold, class T, class C>
 HWY_INLINE void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
-                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, C* to,
+                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
                          CodeOf<C>* codes) {
   constexpr std::size_t kFew = 32 / sizeof(C);
   auto fold = [&](auto d)
@@ -219,9 +219,9 @@ HWY_INLINE void FoldBand(const StripPlan& plan, const T* from, std::int64_t slic
 }
 
 /// An output slice from the slices of its windows, in order.
-template <Fold kFold, class C>
-void FoldSlices(const StripPlan& plan, const RowRange& depth, const C* slices, const CodeOf<C>* slice_codes,
-                const std::int32_t* HWY_RESTRICT first_codes, std::int64_t room, C* HWY_RESTRICT to,
+template <Fold kFold, class C, class T>
+void FoldSlices(const StripPlan& plan, const RowRange& depth, const T* slices, const CodeOf<C>* slice_codes,
+                const std::int32_t* HWY_RESTRICT first_codes, std::int64_t room, T* HWY_RESTRICT to,
                 CodeOf<C>* HWY_RESTRICT to_codes) {
   const hn::ScalableTag<C> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -232,12 +232,12 @@ void FoldSlices(const StripPlan& plan, const RowRange& depth, const C* slices, c
     a.First(d, hn::Set(d, IdentityOf<kFold, C>()),
             [&]() HWY_ATTR { return first_codes != nullptr ? hn::LoadU(di, first_codes + i) : hn::Zero(di); });
     for (std::int64_t z = 0; z < depth.count; ++z) {
-      const std::int64_t at = (depth.first + z * depth.step) % plan.kept * plan.slice_pitch + i;
+      const std::int64_t at = (depth.first + z) % plan.kept * plan.slice_pitch + i;
       auto code = [&]() HWY_ATTR {
         const std::int64_t step = plan.flat ? 0 : (depth.skipped + z) * plan.taps * plan.taps;
         return hn::Add(hn::LoadU(di, slice_codes + at), hn::Set(di, static_cast<Code>(step)));
       };
-      const auto v = hn::LoadU(d, slices + at);
+      const auto v = LoadAs(d, slices + at);
       first_codes == nullptr&& z == 0 ? a.First(d, v, code) : a.Next(d, v, code);
     }
     StoreUpTo(d, a.value, room - i, to + i);
@@ -256,11 +256,13 @@ const T* ReadableSlice(const StripPlan& plan, const T* source, std::int64_t plan
 }
 
 /// `count` results, where they are not in the tensors yet.
-template <class T, class C>
-void PutResults(const StripPlan& plan, const C* values, T* target, std::int64_t count, const CodeOf<C>* codes,
-                void* indices, std::int64_t index_at, Writers& writers) {
-  if (static_cast<const void*>(values) != static_cast<const void*>(target)) {
-    plan.streams ? writers.values.Write(values, target, count) : StoreAs(values, target, count);
+template <class T, class Code>
+void PutResults(const StripPlan& plan, const T* values, T* target, std::int64_t count, const Code* codes, void* indices,
+                std::int64_t index_at, Writers& writers) {
+  if (plan.streams) {
+    writers.values.Write(values, target, count);
+  } else if (values != target) {
+    std::memcpy(static_cast<void*>(target), values, static_cast<std::size_t>(count) * sizeof(T));
   }
   auto put = [&](auto* to) HWY_ATTR {
     if constexpr (sizeof(*to) == 8) {
@@ -283,36 +285,33 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
                         char* scratch) {
   using Code = CodeOf<C>;
   constexpr std::int64_t kNoEnd = std::int64_t{1} << 40;
-  C* const staged = reinterpret_cast<C*>(scratch + plan.result_at);
-  C* const slices = reinterpret_cast<C*>(scratch + plan.slices_at);
+  T* const staged = reinterpret_cast<T*>(scratch + plan.result_at);
+  T* const slices = reinterpret_cast<T*>(scratch + plan.slices_at);
   Code* const slice_codes = reinterpret_cast<Code*>(scratch + plan.slice_codes_at);
   Code* const codes = reinterpret_cast<Code*>(scratch + plan.codes_at);
   const std::int64_t slice = plan.rows * plan.columns, outputs = plan.slices * slice;
-  const bool straight = std::is_same_v<T, C> && !plan.streams;
   Writers writers;
   for (std::int64_t plane = begin; plane < end; ++plane) {
     const T* source = static_cast<const T*>(pointers.source);
     T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
     auto readable = [&](std::int64_t z) { return ReadableSlice(plan, source, plane, z, scratch); };
-    auto result_at = [&](std::int64_t at) {
-      if constexpr (std::is_same_v<T, C>) {
-        if (straight) return target + at;
-      }
-      return staged;
+    auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };
+    auto room_at = [&](std::int64_t at) { return plan.staged ? kNoEnd : outputs - at; };
+    auto put = [&](std::int64_t at, std::int64_t count) {
+      PutResults(plan, result_at(at), target + at, count, codes, pointers.indices, plane * plan.index_pitch + at,
+                 writers);
     };
     std::int64_t last_kept = -1;
     for (std::int64_t o = 0; o < plan.slices; ++o) {
       const RowRange& depth = plan.depth_rows[static_cast<std::size_t>(o)];
-      const std::int32_t* first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data() + o * slice;
+      const std::int32_t* first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data();
       if (plan.kept == 0) {
         const T* from = readable(depth.first);
         for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
-          const std::int64_t end_row = smaller(row + plan.band, plan.rows), at = row * plan.columns;
-          C* result = result_at(o * slice + at);
-          FoldBand<kFold>(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
-                          straight ? outputs - o * slice - at : kNoEnd, result, codes);
-          PutResults(plan, result, target + o * slice + at, (end_row - row) * plan.columns, codes, pointers.indices,
-                     plane * plan.index_pitch + o * slice + at, writers);
+          const std::int64_t end_row = smaller(row + plan.band, plan.rows), at = o * slice + row * plan.columns;
+          FoldBand<kFold, T, C>(plan, from, depth.first, row, end_row,
+                                first_codes != nullptr ? first_codes + at : nullptr, room_at(at), result_at(at), codes);
+          put(at, (end_row - row) * plan.columns);
         }
         continue;
       }
@@ -322,15 +321,14 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
           const std::int64_t at = z % plan.kept * plan.slice_pitch;
           for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
             const std::int64_t end_row = smaller(row + plan.band, plan.rows), row_at = at + row * plan.columns;
-            FoldBand<kFold>(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
+            FoldBand<kFold, T, C>(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
           }
           last_kept = z;
         }
-        C* result = result_at(o * slice);
-        FoldSlices<kFold>(plan, depth, slices, slice_codes, first_codes, straight ? outputs - o * slice : kNoEnd,
-                          result, codes);
-        PutResults(plan, result, target + o * slice, slice, codes, pointers.indices,
-                   plane * plan.index_pitch + o * slice, writers);
+        const std::int64_t at = o * slice;
+        FoldSlices<kFold, C>(plan, depth, slices, slice_codes, first_codes != nullptr ? first_codes + at : nullptr,
+                             room_at(at), result_at(at), codes);
+        put(at, slice);
       }
     }
   }

@@ -20,6 +20,7 @@ struct StripPlan {
   std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
   std::int64_t band;                     // output rows that are folded strip by strip
   bool padded;                           // windows reach beyond their row
+  bool staged;                           // results are put together in scratch
   bool streams;                          // results are written around the caches
   bool flat;                             // indices are positions
   DType index_dtype;

@@ -263,6 +263,8 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nchw n1c700 h112w113 k3 s2 p1",
            "avg2d f16 nchw n1c1900 h100w101 k2",
            "aavg2d f64 nchw n1c75001 h7w8 out1",
+           "max2d f32 nhwc n1c64 h331w330 k3 s2 p1 idx:window",
+           "max2d f32 nhwc n1c64 h331w330 k2 idx:window",
            "amax2d f64 nhwc n1c150 h120w120 out15",
            "aavg2d f64 nhwc n1c150 h120w120 out15",
        }) {

@@ -97,7 +97,11 @@ Buffer::Buffer(const TensorDesc& desc) : desc_(desc) {
   for (std::int64_t offset : offsets_) low = std::min(low, offset), high = std::max(high, offset);
   const auto size = static_cast<std::int64_t>(size_of(desc_.dtype));
   origin_ = kGuard + size - low * size;  // one element past an aligned address
-  bytes_.assign(static_cast<std::size_t>(origin_ + (high + 1) * size + kGuard), kPoison);
+  constexpr std::int64_t kLine = 64;
+  bytes_.assign(static_cast<std::size_t>(origin_ + kLine + (high + 1) * size + kGuard), kPoison);
+  constexpr std::size_t kLarge = std::size_t{1} << 20;
+  if (offsets_.size() >= kLarge && desc_.shape[1] * size % kLine == 0)
+    origin_ += kLine - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data()) % kLine);
 }
 
 template <class T>

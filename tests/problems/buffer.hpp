@@ -1,4 +1,5 @@
-// Memory for one tensor of a test: poisoned, with guard bytes on both sides, at an address no vector is aligned to.
+// Memory for one tensor of a test: poisoned, with guard bytes on both sides, at an address no vector is aligned to; large ones whose channels fill
+// cache lines begin with one.
 #pragma once
 
 #include "problems/problem.hpp"
