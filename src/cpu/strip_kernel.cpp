@@ -48,6 +48,10 @@ bool is_plain(const Axis& axis) {
   return true;
 }
 
+bool has_whole_windows(const Axis& axis) {
+  return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
+}
+
 /// 2x2 windows two apart, 3x3 windows one or two apart.
 bool is_small_square(const Axis& height, const Axis& width) {
   if (height.kernel != width.kernel || height.stride != width.stride) return false;
@@ -75,8 +79,9 @@ void make_divisors(const RowPlan& rows, std::int64_t slack, StripPlan& plan) {
   plan.divisor = 1;
   plan.multiplies = true;
   if (rows.problem.reduction != Reduction::average) return;
+  const double slices = rows.row_factors[0].empty() ? 1 : rows.row_factors[0][0];  // of each alike
   for (std::int64_t y = 0; y < plan.rows; ++y) {
-    const double row = rows.row_factors[1].empty() ? 1 : rows.row_factors[1][static_cast<std::size_t>(y)];
+    const double row = slices * (rows.row_factors[1].empty() ? 1 : rows.row_factors[1][static_cast<std::size_t>(y)]);
     for (std::int64_t x = 0; x < plan.columns; ++x) {
       const double column =
           rows.column_factor.empty() ? rows.uniform_factor : rows.column_factor[static_cast<std::size_t>(x)];
@@ -100,7 +105,7 @@ void place_scratch(std::int64_t lanes, std::size_t element, StripPlan& plan) {
   };
   const std::int64_t slice = plan.rows * plan.columns;
   plan.slice_pitch = slice + lanes;
-  plan.packed_at = take(plan.left + plan.heights * plan.width, element);
+  plan.packed_at = take(plan.left + plan.together * plan.heights * plan.width, element);
   plan.slices_at = take(plan.kept * plan.slice_pitch, sizeof(float));
   plan.slice_codes_at = take(plan.kept * plan.slice_pitch, sizeof(float));
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
@@ -128,7 +133,9 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const DensePlanes indices = dense_planes(p, p.indices, false);
   if (!source.dense || !target.dense || (p.with_indices && !indices.dense)) return nullptr;
   const bool single = depth.kernel == 1 && depth.pad_begin == 0;  // an output slice sees one slice
-  if (sums && !single) return nullptr;                            // summed up in another order
+  // Or two, like its rows, which no other sees.
+  const bool pairs = width.kernel == 2 && depth.kernel == 2 && depth.stride >= 2 && has_whole_windows(depth);
+  if (sums && !single && !pairs) return nullptr;  // summed up in another order
   if (depth.kernel > kRowBlock || height.input * width.input * size > kBlockBytes || target.count > kMostStripOutputs)
     return nullptr;
   // Few planes are shared between threads row by row.
@@ -155,11 +162,13 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.top = height.pad_begin;
   const std::int64_t span = (width.output - 1) * width.stride + width.kernel - width.pad_begin;
   plan.padded = plan.left > 0 || span > plan.width;
-  plan.reach = (plan.heights - 1) * plan.width + ceil_div(plan.columns, lanes) * lanes * plan.stride + plan.taps;
+  plan.reach = ((pairs ? 2 : 1) * plan.heights - 1) * plan.width + ceil_div(plan.columns, lanes) * lanes * plan.stride +
+               plan.taps;
   const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
   plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
   plan.streams = row_plan.streams;
-  plan.kept = single ? 0 : depth.kernel;
+  plan.together = pairs ? 2 : 1;
+  plan.kept = single || pairs ? 0 : depth.kernel;
   // Where the last vectors would reach beyond the plane, see StoreUpTo.
   plan.staged = plan.streams || (halves && (plan.columns < lanes || plan.kept > 0));
   if (plan.streams) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;

@@ -58,12 +58,14 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> CodesOf(D, const Accumulator<D, kFold,
   }
 }
 
-template <Fold kFold, int kTaps, int kStride, class D, class T, class C = hn::TFromD<D>>
+/// kDeep: slices of a window, which follow each other.
+template <Fold kFold, int kTaps, int kStride, int kDeep, class D, class T, class C = hn::TFromD<D>>
 HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip) {
   const hn::RebindToSigned<D> di;
   using Code = CodeOf<C>;
   using Row = StripRow<kFold, kTaps, D>;
   constexpr int kKept = kTaps > kStride ? kTaps - kStride : 0;
+  static_assert(kDeep == 1 || kKept == 0);
   constexpr bool kIndexed = kFold == Fold::max_indexed;
   const auto identity = hn::Set(d, IdentityOf<kFold, C>());
   const std::int64_t pitch = plan.width, heights = plan.heights, columns = plan.columns, ahead = plan.ahead;
@@ -84,10 +86,11 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
     row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + y) * pitch)));
     next_codes = hn::Set(di, static_cast<Code>(pitch));
   }
-  auto fold_row = [&](Row & row) HWY_ATTR __attribute__((always_inline)) {
+  const std::int64_t deep_code = plan.flat ? heights * pitch : 0;
+  auto fold_row = [&](auto& row, int deep) HWY_ATTR CENOTE_ALWAYS_INLINE {
     hn::Vec<D> v[kTaps];
     if (static_cast<std::uint64_t>(y) < static_cast<std::uint64_t>(heights)) {
-      const T* at = strip.from + y * pitch;
+      const T* at = strip.from + (deep * heights + y) * pitch;
       if (ahead != 0) {
         hwy::Prefetch(at + ahead);
         if constexpr (kStride == 2) hwy::Prefetch(at + ahead + hn::Lanes(d));
@@ -118,16 +121,22 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
       if constexpr (kFold == Fold::sum) {
         row.taps[tap] = v[tap];
       } else {
-        auto code = [&]() HWY_ATTR { return hn::Add(row_codes, hn::Set(di, static_cast<Code>(tap))); };
+        auto code = [&]()
+                        HWY_ATTR { return hn::Add(row_codes, hn::Set(di, static_cast<Code>(tap + deep * deep_code))); };
         tap == 0 ? row.First(d, v[tap], code) : row.Next(d, v[tap], code);
       }
     }
+  };
+  auto next_row = [&]() HWY_ATTR {
     if constexpr (kIndexed) row_codes = hn::Add(row_codes, next_codes);
     ++y;
   };
-  Row row[kTaps];
+  Row row[kDeep * kTaps];
   CENOTE_UNROLL
-  for (int i = 0; i < kKept; ++i) fold_row(row[i]);
+  for (int i = 0; i < kKept; ++i) {
+    fold_row(row[i], 0);
+    next_row();
+  }
   T* HWY_RESTRICT to = strip.to;
   Code* HWY_RESTRICT codes = strip.codes;
   const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
@@ -135,14 +144,18 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
   std::int64_t room = strip.room;
   for (std::int64_t o = strip.first_row; o < strip.end_row; ++o, to += columns, room -= columns) {
     CENOTE_UNROLL
-    for (int i = kKept; i < kTaps; ++i) fold_row(row[i]);
+    for (int i = kKept; i < kTaps; ++i) {
+      CENOTE_UNROLL
+      for (int deep = 0; deep < kDeep; ++deep) fold_row(row[deep * kTaps + i], deep);
+      next_row();
+    }
     if constexpr (kFold == Fold::sum) {
       auto sum = hn::Zero(d);
       CENOTE_UNROLL
       for (int tap = 0; tap < kTaps; ++tap) {
         auto down = row[0].taps[tap];
         CENOTE_UNROLL
-        for (int i = 1; i < kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
+        for (int i = 1; i < kDeep * kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
         sum = hn::Add(sum, down);
       }
       if (plan.multiplies) {
@@ -164,7 +177,7 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
         a = row[0];
       }
       CENOTE_UNROLL
-      for (int i = 1; i < kTaps; ++i) {
+      for (int i = 1; i < kDeep * kTaps; ++i) {
         a.Next(d, row[i].value,
                [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_step))); });
       }
@@ -197,12 +210,14 @@ HWY_INLINE void FoldBand(D d, const StripPlan& plan, const T* from, std::int64_t
                             room - column,
                             to + column,
                             codes + column};
-    if (plan.taps == 2) {
-      FoldStrip<kFold, 2, 2>(d, plan, strip);
+    if (plan.together == 2) {
+      FoldStrip<kFold, 2, 2, 2>(d, plan, strip);
+    } else if (plan.taps == 2) {
+      FoldStrip<kFold, 2, 2, 1>(d, plan, strip);
     } else if (plan.stride == 2) {
-      FoldStrip<kFold, 3, 2>(d, plan, strip);
+      FoldStrip<kFold, 3, 2, 1>(d, plan, strip);
     } else {
-      FoldStrip<kFold, 3, 1>(d, plan, strip);
+      FoldStrip<kFold, 3, 1, 1>(d, plan, strip);
     }
   }
 }
@@ -245,13 +260,13 @@ void FoldSlices(const StripPlan& plan, const RowRange& depth, const T* slices, c
   }
 }
 
-/// A slice with room around it: itself, or a copy of the tensor's first or last.
+/// A slice, or those that are folded together, with room around it: itself, or a copy of the tensor's first or last.
 template <class T>
 const T* ReadableSlice(const StripPlan& plan, const T* source, std::int64_t plane, std::int64_t z, char* scratch) {
   const std::int64_t slice = plan.heights * plan.width, at = plane * plan.source_pitch + z * slice;
   if (at >= plan.left && at + plan.reach <= plan.extent) return source + at;
   T* packed = reinterpret_cast<T*>(scratch + plan.packed_at) + plan.left;
-  std::memcpy(static_cast<void*>(packed), source + at, static_cast<std::size_t>(slice) * sizeof(T));
+  std::memcpy(static_cast<void*>(packed), source + at, static_cast<std::size_t>(plan.together * slice) * sizeof(T));
   return packed;
 }
 

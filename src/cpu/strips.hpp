@@ -26,6 +26,7 @@ struct StripPlan {
   DType index_dtype;
 
   std::vector<RowRange> depth_rows;       // maxima: the slices of each output slice
+  std::int64_t together;                  // slices of a window that are folded at once
   std::int64_t kept;                      // slices that are kept, 0 where each output slice is folded from one alone
   std::int64_t slice_pitch;               // elements from one of those to the next
   std::vector<std::int32_t> first_codes;  // maxima with padding: the index of each window's first tap, of a plane

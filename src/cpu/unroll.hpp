@@ -8,3 +8,10 @@
 #else
 #define CENOTE_UNROLL
 #endif
+
+/// A lambda that must be inlined for the vectors it captures to stay in registers.
+#if defined(__GNUC__) || defined(__clang__)
+#define CENOTE_ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define CENOTE_ALWAYS_INLINE
+#endif

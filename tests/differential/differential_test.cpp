@@ -192,6 +192,8 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d bf16 ncdhw n1c5 d6h9w20 k2x3x3 s1x1x1 p1 idx:window",
              "max3d f32 ncdhw n1c3 d9h9w36 k3 s2 p1",
              "max3d f32 ncdhw n1c3 d7h9w10 k1x2x2 s3x2x2",
+             "max3d f16 ncdhw n1c3 d4h9w40 k2 idx:window",
+             "max3d f32 ncdhw n1c3 d5h8w9 k2 ceil",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
          }) {
@@ -247,6 +249,7 @@ TEST(Differential, EveryWayToDoIt) {
            "sum2d f32 nchw n2c5 h17w33 k3 s2 p1 zeros",
            "avg3d f32 ncdhw n1c5 d6h9w20 k1x3x3 s2x1x1 p0x1x1 nopad",
            "avg3d f32 ncdhw n1c5 d6h9w20 k2",
+           "avg3d bf16 ncdhw n1c5 d7h9w41 k2 s3x2x2 p0x1x1 nopad",
        }) {
     expect_right(line, settings);
   }
