@@ -7,7 +7,7 @@
 #define CENOTE_CPU_GATHER_COLUMNS_INL_H_
 #endif
 
-#include "cpu/finish-inl.h"
+#include "cpu/fold_rows-inl.h"
 #include "cpu/seeing.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unroll.hpp"
@@ -150,7 +150,7 @@ struct SeeingColumn {
 };
 
 /// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
-template <int kVectors, class D, class T, class C = hn::TFromD<D>>
+template <int kVectors, class D, class T>
 HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at,
                                  T* HWY_RESTRICT result) {
   const hn::Rebind<std::uint8_t, D> d8;
@@ -173,7 +173,7 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
 }
 
 /// The columns of an input row, one by one.
-template <class D, class T, class C = hn::TFromD<D>>
+template <class D, class T>
 class GatheredRow {
  public:
   GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source, T* result)
@@ -298,7 +298,7 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
 }
 
 /// A row of columns.
-template <class D, class T, class C = hn::TFromD<D>>
+template <class D, class T>
 void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
                    bool streams, T* HWY_RESTRICT result) {
   GatheredRow<D, T> row(d, plan, tile, rows, count, source, result);
@@ -337,10 +337,12 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
   StreamWriter writer;
   // Columns that begin and end with a cache line need not be put together before they go around the caches.
   const RowTensor& to = plan.target;
-  const std::int64_t apart = plan.inner | to.outer_major | to.depth | to.height;
-  const bool whole_lines = std::is_same_v<T, C> && plan.streams && to.dense &&
-                           apart * static_cast<std::int64_t>(sizeof(T)) % 64 == 0 &&
-                           reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
+  const Problem& p = plan.problem;
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const bool whole_lines =
+      std::is_same_v<T, C> && plan.streams && to.dense && plan.inner % kLine == 0 &&
+      (p.batch == 1 || to.outer_major % kLine == 0) && (p.axis[0].input == 1 || to.depth % kLine == 0) &&
+      (p.axis[1].input == 1 || to.height % kLine == 0) && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
   UnitCursor unit(plan, begin);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();

@@ -5,6 +5,7 @@
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cenote::simd {
@@ -39,9 +40,9 @@ class StripKernel final : public Kernel {
   ScratchPool scratch_;
 };
 
-/// Sliding windows without dilation, all with a tap inside.
-bool is_plain(const Axis& axis) {
-  if (axis.rule != WindowRule::sliding || axis.dilation != 1) return false;
+/// Sliding windows, all with a tap inside.
+bool is_followed(const Axis& axis) {
+  if (axis.rule != WindowRule::sliding) return false;
   for (std::int64_t o = 0; o < axis.output; ++o) {
     if (window(axis, o).count == 0) return false;
   }
@@ -52,9 +53,10 @@ bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
 }
 
-/// 2x2 windows two apart, 3x3 windows one or two apart.
+/// 2x2 windows two apart, 3x3 windows two apart, or one apart with any dilation.
 bool is_small_square(const Axis& height, const Axis& width) {
   if (height.kernel != width.kernel || height.stride != width.stride) return false;
+  if (width.stride > 1 && (height.dilation != 1 || width.dilation != 1)) return false;
   return (width.kernel == 2 && width.stride == 2) || (width.kernel == 3 && width.stride <= 2);
 }
 
@@ -80,23 +82,24 @@ void make_divisors(const RowPlan& rows, std::int64_t slack, StripPlan& plan) {
   plan.multiplies = true;
   if (rows.problem.reduction != Reduction::average) return;
   const double slices = rows.row_factors[0].empty() ? 1 : rows.row_factors[0][0];  // of each alike
+  std::vector<float> divisors;
   for (std::int64_t y = 0; y < plan.rows; ++y) {
     const double row = slices * (rows.row_factors[1].empty() ? 1 : rows.row_factors[1][static_cast<std::size_t>(y)]);
     for (std::int64_t x = 0; x < plan.columns; ++x) {
       const double column =
           rows.column_factor.empty() ? rows.uniform_factor : rows.column_factor[static_cast<std::size_t>(x)];
-      plan.divisors.push_back(static_cast<float>(row * column));
+      divisors.push_back(static_cast<float>(row * column));
     }
   }
-  plan.divisor = static_cast<double>(plan.divisors[0]);
-  for (const float one : plan.divisors) {
-    if (static_cast<double>(one) != plan.divisor) plan.divisor = 0;
-  }
+  const bool uniform = std::all_of(divisors.begin(), divisors.end(), [&](float one) { return one == divisors[0]; });
+  plan.divisor = uniform ? static_cast<double>(divisors[0]) : 0;
   plan.multiplies = rows.factor_is_power_of_two && plan.divisor > 0;
-  plan.divisors.resize(plan.divisors.size() + static_cast<std::size_t>(slack), 1);
+  if (uniform) return;
+  divisors.resize(divisors.size() + static_cast<std::size_t>(slack), 1);
+  plan.divisors = std::move(divisors);
 }
 
-void place_scratch(std::int64_t lanes, std::size_t element, StripPlan& plan) {
+void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, StripPlan& plan) {
   std::size_t at = 0;
   const auto take = [&](std::int64_t elements, std::size_t size) {
     const std::size_t start = at;
@@ -105,12 +108,12 @@ void place_scratch(std::int64_t lanes, std::size_t element, StripPlan& plan) {
   };
   const std::int64_t slice = plan.rows * plan.columns;
   plan.slice_pitch = slice + lanes;
-  plan.packed_at = take(plan.left + plan.together * plan.heights * plan.width, element);
-  plan.slices_at = take(plan.kept * plan.slice_pitch, sizeof(float));
-  plan.slice_codes_at = take(plan.kept * plan.slice_pitch, sizeof(float));
+  plan.packed_at = take(plan.left + larger(plan.reach, plan.together * plan.heights * plan.width), element);
+  plan.slices_at = take(plan.kept * plan.slice_pitch, element);
+  plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, sizeof(std::int32_t));
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
-  plan.result_at = take(results, sizeof(float));
-  plan.codes_at = take(results, sizeof(float));
+  plan.result_at = take(plan.staged ? results : 0, element);
+  plan.codes_at = take(with_indices ? results : 0, sizeof(std::int32_t));
   plan.bytes = at;
 }
 
@@ -140,9 +143,11 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
     return nullptr;
   // Few planes are shared between threads row by row.
   if (p.batch * p.channels < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
-  if (!is_plain(depth) || !is_plain(height) || !is_plain(width)) return nullptr;
+  if (depth.dilation != 1 || !is_followed(depth) || !is_followed(height) || !is_followed(width)) return nullptr;
 
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  // Rows that follow each other are not folded one after the other: none may write beyond its end.
+  if (height.dilation > 1 && width.output < lanes) return nullptr;
   const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
   plan.planes = p.batch * p.channels;
@@ -150,7 +155,6 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.target_pitch = target.pitch;
   plan.index_pitch = indices.pitch;
   plan.extent = source.pitch * (plan.planes - 1) + source.count;
-  plan.depths = depth.input;
   plan.heights = height.input;
   plan.width = width.input;
   plan.slices = depth.output;
@@ -158,12 +162,15 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.columns = width.output;
   plan.taps = width.kernel;
   plan.stride = width.stride;
+  plan.step = width.dilation;
+  plan.row_step = height.dilation;
   plan.left = width.pad_begin;
   plan.top = height.pad_begin;
-  const std::int64_t span = (width.output - 1) * width.stride + width.kernel - width.pad_begin;
+  const std::int64_t span =
+      (width.output - 1) * width.stride + (width.kernel - 1) * width.dilation + 1 - width.pad_begin;
   plan.padded = plan.left > 0 || span > plan.width;
   plan.reach = ((pairs ? 2 : 1) * plan.heights - 1) * plan.width + ceil_div(plan.columns, lanes) * lanes * plan.stride +
-               plan.taps;
+               plan.taps * plan.step;
   const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
   plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
   plan.streams = row_plan.streams;
@@ -176,9 +183,9 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.index_dtype = p.index_dtype;
   for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
   if (sums) make_divisors(row_plan, lanes, plan);
-  if (p.with_indices && (plan.padded || plan.top > 0 || height.pad_end > 0 || depth.pad_begin > 0))
-    make_first_codes(p, lanes, plan);
-  place_scratch(lanes, size_of(p.dtype), plan);
+  if (p.with_indices && (plan.left > 0 || plan.top > 0)) make_first_codes(p, lanes, plan);
+  place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
+  if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;
   return std::make_unique<StripKernel>(described, std::move(plan), function);
 }
 

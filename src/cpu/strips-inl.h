@@ -14,8 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// Where this way is compiled: not for machines so old that its size would be for nothing.
-inline constexpr bool kHasStrips = kHasVectors && HWY_TARGET != HWY_SSE4;
+/// Where this way is compiled: where stores have masks, see StoreUpTo.
+inline constexpr bool kHasStrips = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 
 #if HWY_TARGET != HWY_SCALAR
 
@@ -58,24 +58,26 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> CodesOf(D, const Accumulator<D, kFold,
   }
 }
 
-/// kDeep: slices of a window, which follow each other.
-template <Fold kFold, int kTaps, int kStride, int kDeep, class D, class T, class C = hn::TFromD<D>>
-HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip) {
+/// kDeep: slices of a window, which follow each other. kDilated: taps are more than a column or a row apart.
+template <Fold kFold, int kTaps, int kStride, int kDeep, bool kDilated, class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
+  const D d;
   const hn::RebindToSigned<D> di;
   using Code = CodeOf<C>;
   using Row = StripRow<kFold, kTaps, D>;
   constexpr int kKept = kTaps > kStride ? kTaps - kStride : 0;
-  static_assert(kDeep == 1 || kKept == 0);
+  static_assert(kDeep == 1 || (kDeep == 2 && kKept == 0));
   constexpr bool kIndexed = kFold == Fold::max_indexed;
   const auto identity = hn::Set(d, IdentityOf<kFold, C>());
   const std::int64_t pitch = plan.width, heights = plan.heights, columns = plan.columns, ahead = plan.ahead;
+  const std::int64_t step = kDilated ? plan.step : 1, row_step = kDilated ? plan.row_step : 1;
   const bool padded = plan.padded;
   const auto lane_columns =
       hn::Add(StridedIota<kStride>(di), hn::Set(di, static_cast<Code>(strip.column * kStride - plan.left)));
   hn::Mask<D> inside[kTaps];
   CENOTE_UNROLL
   for (int tap = 0; tap < kTaps; ++tap) {
-    const auto column = hn::Add(lane_columns, hn::Set(di, static_cast<Code>(tap)));
+    const auto column = hn::Add(lane_columns, hn::Set(di, static_cast<Code>(tap * step)));
     inside[tap] = hn::RebindMask(
         d, hn::AndNot(hn::Lt(column, hn::Zero(di)), hn::Lt(column, hn::Set(di, static_cast<Code>(plan.width)))));
   }
@@ -84,20 +86,23 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
   auto row_codes = hn::Zero(di), next_codes = hn::Zero(di);
   if (kIndexed && plan.flat) {
     row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + y) * pitch)));
-    next_codes = hn::Set(di, static_cast<Code>(pitch));
+    next_codes = hn::Set(di, static_cast<Code>(row_step * pitch));
   }
-  const std::int64_t deep_code = plan.flat ? heights * pitch : 0;
-  auto fold_row = [&](auto& row, int deep) HWY_ATTR CENOTE_ALWAYS_INLINE {
+  const std::int64_t tap_code = kDilated && plan.flat ? step : 1, deep_code = plan.flat ? heights * pitch : 0;
+  auto fold_row = [&](auto& row, auto deep) HWY_ATTR CENOTE_ALWAYS_INLINE {
     hn::Vec<D> v[kTaps];
     if (static_cast<std::uint64_t>(y) < static_cast<std::uint64_t>(heights)) {
-      const T* at = strip.from + (deep * heights + y) * pitch;
+      const T* at = strip.from + (deep() * heights + y) * pitch;
       if (ahead != 0) {
-        hwy::Prefetch(at + ahead);
-        if constexpr (kStride == 2) hwy::Prefetch(at + ahead + hn::Lanes(d));
+        // As numbers: it may lie beyond the tensor.
+        const std::uintptr_t there =
+            reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+        hwy::Prefetch(reinterpret_cast<const T*>(there));
+        if constexpr (kStride == 2) hwy::Prefetch(reinterpret_cast<const T*>(there + hn::Lanes(d) * sizeof(T)));
       }
       if constexpr (kStride == 1) {
         CENOTE_UNROLL
-        for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadAs(d, at + tap);
+        for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadAs(d, at + tap * step);
       } else {
         static_assert(kStride == 2);
         const std::size_t n = hn::Lanes(d);
@@ -121,32 +126,35 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
       if constexpr (kFold == Fold::sum) {
         row.taps[tap] = v[tap];
       } else {
-        auto code = [&]()
-                        HWY_ATTR { return hn::Add(row_codes, hn::Set(di, static_cast<Code>(tap + deep * deep_code))); };
+        auto code = [&]() HWY_ATTR {
+          return hn::Add(row_codes, hn::Set(di, static_cast<Code>(tap * tap_code + deep() * deep_code)));
+        };
         tap == 0 ? row.First(d, v[tap], code) : row.Next(d, v[tap], code);
       }
     }
   };
   auto next_row = [&]() HWY_ATTR {
     if constexpr (kIndexed) row_codes = hn::Add(row_codes, next_codes);
-    ++y;
+    y += row_step;
   };
+  constexpr std::integral_constant<int, 0> kFirst;
   Row row[kDeep * kTaps];
   CENOTE_UNROLL
   for (int i = 0; i < kKept; ++i) {
-    fold_row(row[i], 0);
+    fold_row(row[i], kFirst);
     next_row();
   }
   T* HWY_RESTRICT to = strip.to;
   Code* HWY_RESTRICT codes = strip.codes;
   const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
-  const auto row_step = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
+  const auto row_code = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
+  const std::int64_t apart = row_step * columns;
   std::int64_t room = strip.room;
-  for (std::int64_t o = strip.first_row; o < strip.end_row; ++o, to += columns, room -= columns) {
+  for (std::int64_t o = strip.first_row; o < strip.end_row; o += row_step, to += apart, room -= apart) {
     CENOTE_UNROLL
     for (int i = kKept; i < kTaps; ++i) {
-      CENOTE_UNROLL
-      for (int deep = 0; deep < kDeep; ++deep) fold_row(row[deep * kTaps + i], deep);
+      fold_row(row[i], kFirst);
+      if constexpr (kDeep == 2) fold_row(row[kTaps + i], std::integral_constant<int, 1>());
       next_row();
     }
     if constexpr (kFold == Fold::sum) {
@@ -172,19 +180,19 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
         // Where all taps are as low as the identity, the first inside the input is the one.
         a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
         a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
-        first_codes += columns;
+        first_codes += apart;
       } else {
         a = row[0];
       }
       CENOTE_UNROLL
       for (int i = 1; i < kDeep * kTaps; ++i) {
         a.Next(d, row[i].value,
-               [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_step))); });
+               [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_code))); });
       }
       StoreUpTo(d, a.value, room, to);
       if constexpr (kIndexed) {
         hn::StoreU(a.code, di, codes);
-        codes += columns;
+        codes += apart;
       }
     }
     CENOTE_UNROLL
@@ -192,46 +200,51 @@ HWY_NOINLINE void FoldStrip(D d, const StripPlan& plan, const Strip<T, C>& strip
   }
 }
 
-/// Output rows [first_row, end_row) of a slice, strip by strip. `to`, `codes` and `first_codes` are those of the first of them.
+template <class T, class C>
+using StripFn = void (*)(const StripPlan&, const Strip<T, C>&);
+
 template <Fold kFold, class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void FoldBand(D d, const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
-                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
-                         CodeOf<C>* codes) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t next = 0; next < plan.columns; next += lanes) {
-    const std::int64_t column = larger(0, smaller(next, plan.columns - lanes));  // the ragged end from its last vector
-    const std::int32_t* firsts = first_codes != nullptr ? first_codes + column : nullptr;
-    const Strip<T, C> strip{from + column * plan.stride - plan.left,
-                            slice,
-                            column,
-                            first_row,
-                            end_row,
-                            firsts,
-                            room - column,
-                            to + column,
-                            codes + column};
-    if (plan.together == 2) {
-      FoldStrip<kFold, 2, 2, 2>(d, plan, strip);
-    } else if (plan.taps == 2) {
-      FoldStrip<kFold, 2, 2, 1>(d, plan, strip);
-    } else if (plan.stride == 2) {
-      FoldStrip<kFold, 3, 2, 1>(d, plan, strip);
-    } else {
-      FoldStrip<kFold, 3, 1, 1>(d, plan, strip);
-    }
-  }
+StripFn<T, C> ChooseStrip(const StripPlan& plan) {
+  if (plan.together == 2) return FoldStrip<kFold, 2, 2, 2, false, D, T>;
+  if (plan.taps == 2) return FoldStrip<kFold, 2, 2, 1, false, D, T>;
+  if (plan.stride == 2) return FoldStrip<kFold, 3, 2, 1, false, D, T>;
+  if (plan.step == 1 && plan.row_step == 1) return FoldStrip<kFold, 3, 1, 1, false, D, T>;
+  return FoldStrip<kFold, 3, 1, 1, true, D, T>;
 }
 
+/// The way of a plan's strips, and how many columns they have.
 template <Fold kFold, class T, class C>
-HWY_INLINE void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
-                         std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
-                         CodeOf<C>* codes) {
-  constexpr std::size_t kFew = 32 / sizeof(C);
-  auto fold = [&](auto d)
-                  HWY_ATTR { FoldBand<kFold>(d, plan, from, slice, first_row, end_row, first_codes, room, to, codes); };
-  // The shorter the vectors, the fewer of them cross a line.
-  plan.columns <= static_cast<std::int64_t>(kFew) ? fold(hn::CappedTag<C, kFew>()) : fold(hn::ScalableTag<C>());
-}
+struct Strips {
+  static constexpr std::size_t kFew = 32 / sizeof(C);
+
+  StripFn<T, C> fold;
+  std::int64_t lanes;
+
+  explicit Strips(const StripPlan& plan) {
+    // The shorter the vectors, the fewer of them cross a line.
+    using Short = hn::CappedTag<C, kFew>;
+    using Long = hn::ScalableTag<C>;
+    const bool few = plan.columns <= static_cast<std::int64_t>(kFew);
+    fold = few ? ChooseStrip<kFold, Short, T>(plan) : ChooseStrip<kFold, Long, T>(plan);
+    lanes = static_cast<std::int64_t>(few ? hn::Lanes(Short()) : hn::Lanes(Long()));
+  }
+
+  /// Output rows [first_row, end_row) of a slice. `to`, `codes` and `first_codes` are those of the first of them.
+  void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row, std::int64_t end_row,
+                const std::int32_t* first_codes, std::int64_t room, T* to, CodeOf<C>* codes) const {
+    for (std::int64_t next = 0; next < plan.columns; next += lanes) {
+      const std::int64_t column =
+          larger(0, smaller(next, plan.columns - lanes));  // the ragged end from its last vector
+      const T* first = from + column * plan.stride - plan.left;
+      // Rows a dilation apart share theirs.
+      for (std::int64_t row = first_row; row < first_row + plan.row_step && row < end_row; ++row) {
+        const std::int64_t at = (row - first_row) * plan.columns + column;
+        const std::int32_t* firsts = first_codes != nullptr ? first_codes + at : nullptr;
+        fold(plan, {first, slice, column, row, end_row, firsts, room - at, to + at, codes + at});
+      }
+    }
+  }
+};
 
 /// An output slice from the slices of its windows, in order.
 template <Fold kFold, class C, class T>
@@ -242,18 +255,24 @@ void FoldSlices(const StripPlan& plan, const RowRange& depth, const T* slices, c
   const hn::RebindToSigned<decltype(d)> di;
   using Code = CodeOf<C>;
   const std::int64_t count = plan.rows * plan.columns;
+  std::int64_t places[kRowBlock];
+  for (std::int64_t z = 0; z < depth.count; ++z) places[z] = (depth.first + z) % plan.kept * plan.slice_pitch;
   for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     Accumulator<decltype(d), kFold, false> a;
     a.First(d, hn::Set(d, IdentityOf<kFold, C>()),
             [&]() HWY_ATTR { return first_codes != nullptr ? hn::LoadU(di, first_codes + i) : hn::Zero(di); });
     for (std::int64_t z = 0; z < depth.count; ++z) {
-      const std::int64_t at = (depth.first + z) % plan.kept * plan.slice_pitch + i;
+      const std::int64_t at = places[z] + i;
       auto code = [&]() HWY_ATTR {
         const std::int64_t step = plan.flat ? 0 : (depth.skipped + z) * plan.taps * plan.taps;
         return hn::Add(hn::LoadU(di, slice_codes + at), hn::Set(di, static_cast<Code>(step)));
       };
       const auto v = LoadAs(d, slices + at);
-      first_codes == nullptr&& z == 0 ? a.First(d, v, code) : a.Next(d, v, code);
+      if (z == 0 && first_codes == nullptr) {
+        a.First(d, v, code);
+      } else {
+        a.Next(d, v, code);
+      }
     }
     StoreUpTo(d, a.value, room - i, to + i);
     if constexpr (kFold == Fold::max_indexed) hn::StoreU(a.code, di, to_codes + i);
@@ -305,6 +324,8 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   Code* const slice_codes = reinterpret_cast<Code*>(scratch + plan.slice_codes_at);
   Code* const codes = reinterpret_cast<Code*>(scratch + plan.codes_at);
   const std::int64_t slice = plan.rows * plan.columns, outputs = plan.slices * slice;
+  const Strips<kFold, T, C> strips(plan);
+  const bool puts = plan.staged || pointers.indices != nullptr;
   Writers writers;
   for (std::int64_t plane = begin; plane < end; ++plane) {
     const T* source = static_cast<const T*>(pointers.source);
@@ -313,6 +334,7 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
     auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };
     auto room_at = [&](std::int64_t at) { return plan.staged ? kNoEnd : outputs - at; };
     auto put = [&](std::int64_t at, std::int64_t count) {
+      if (!puts) return;
       PutResults(plan, result_at(at), target + at, count, codes, pointers.indices, plane * plan.index_pitch + at,
                  writers);
     };
@@ -324,8 +346,8 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
         const T* from = readable(depth.first);
         for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
           const std::int64_t end_row = smaller(row + plan.band, plan.rows), at = o * slice + row * plan.columns;
-          FoldBand<kFold, T, C>(plan, from, depth.first, row, end_row,
-                                first_codes != nullptr ? first_codes + at : nullptr, room_at(at), result_at(at), codes);
+          strips.FoldBand(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
+                          room_at(at), result_at(at), codes);
           put(at, (end_row - row) * plan.columns);
         }
         continue;
@@ -336,7 +358,7 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
           const std::int64_t at = z % plan.kept * plan.slice_pitch;
           for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
             const std::int64_t end_row = smaller(row + plan.band, plan.rows), row_at = at + row * plan.columns;
-            FoldBand<kFold, T, C>(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
+            strips.FoldBand(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
           }
           last_kept = z;
         }

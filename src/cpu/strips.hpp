@@ -15,9 +15,10 @@ struct StripPlan {
   std::int64_t extent;                   // elements of the source from its first to its last
   std::int64_t reach;                    // of a slice that are read, whole vectors counted
   std::int64_t ahead;                    // elements from what is read to what is fetched early; 0: nothing is
-  std::int64_t depths, heights, width;   // of the input
+  std::int64_t heights, width;           // of the input
   std::int64_t slices, rows, columns;    // of the output
   std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
+  std::int64_t step, row_step;           // columns and rows from tap to tap
   std::int64_t band;                     // output rows that are folded strip by strip
   bool padded;                           // windows reach beyond their row
   bool staged;                           // results are put together in scratch
@@ -25,11 +26,12 @@ struct StripPlan {
   bool flat;                             // indices are positions
   DType index_dtype;
 
-  std::vector<RowRange> depth_rows;       // maxima: the slices of each output slice
-  std::int64_t together;                  // slices of a window that are folded at once
-  std::int64_t kept;                      // slices that are kept, 0 where each output slice is folded from one alone
-  std::int64_t slice_pitch;               // elements from one of those to the next
-  std::vector<std::int32_t> first_codes;  // maxima with padding: the index of each window's first tap, of a plane
+  std::vector<RowRange> depth_rows;  // maxima: the slices of each output slice
+  std::int64_t together;             // slices of a window that are folded at once
+  std::int64_t kept;                 // slices that are kept, 0 where each output slice is folded from one alone
+  std::int64_t slice_pitch;          // elements from one of those to the next
+  std::vector<std::int32_t>
+      first_codes;  // maxima with padding in front: the index of each window's first tap, of a plane
 
   double divisor;               // averages: of all windows, 0 where they differ
   bool multiplies;              // by the divisor's inverse, which is exact

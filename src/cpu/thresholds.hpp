@@ -111,6 +111,9 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 /// 2507; 3x3/2 over 109 x 109 1642, 1733, 1911, and 2295 where nothing is fetched.) The most outputs of a plane that may have a table.
 inline constexpr std::int64_t kStripBytes = 8 * 1024;
 inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
+/// The most scratch of a thread for slices that are kept and for a copy of the tensor's last: not measured, a few megabytes are the most that anybody
+/// will expect.
+inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
 /// How far ahead of their use a scatter's indices and gradients are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;

@@ -194,6 +194,9 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ncdhw n1c3 d7h9w10 k1x2x2 s3x2x2",
              "max3d f16 ncdhw n1c3 d4h9w40 k2 idx:window",
              "max3d f32 ncdhw n1c3 d5h8w9 k2 ceil",
+             "max2d f32 nchw n2c5 h17w28 k3 s1 p2:2 d2",
+             "max2d bf16 nchw n2c5 h19w40 k3 s1 p1 d3x1 idx:window",
+             "max3d f32 ncdhw n1c3 d5h9w37 k2x3x3 s1 p0x1x1 d1x2x3 idx:window",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
          }) {
@@ -249,6 +252,7 @@ TEST(Differential, EveryWayToDoIt) {
            "sum2d f32 nchw n2c5 h17w33 k3 s2 p1 zeros",
            "avg3d f32 ncdhw n1c5 d6h9w20 k1x3x3 s2x1x1 p0x1x1 nopad",
            "avg3d f32 ncdhw n1c5 d6h9w20 k2",
+           "avg2d f32 nchw n2c5 h19w40 k3 s1 p1 d3x2 nopad",
            "avg3d bf16 ncdhw n1c5 d7h9w41 k2 s3x2x2 p0x1x1 nopad",
        }) {
     expect_right(line, settings);
@@ -300,30 +304,31 @@ TEST(Differential, Corners) {
            "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",                       // an output of size 0
            "max2d f32 nchw n2c3 h8w8 k2 neginf",                         // nothing beats the initial value
            "max2d f32 nchw n2c3 h8w20 k3 s1 p1 neginf",                  //
-           "max2d f16 nchw n2c3 h9w9 k3 s2 p1 ceil neginf idx:window",   //
-           "max3d f32 ncdhw n2c3 d5h8w20 k3 s2 p1 neginf",               //
-           "max3d f32 ncdhw n2c3 d5h8w9 k2 p1 neginf idx:window",        //
-           "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",                   //
-           "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",                  //
-           "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",                  // sums that wrap around
-           "avg2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme div-1",            //
-           "avg2d u8 nhwc n2c3 h8w8 k3 s1 p1 extreme",                   //
-           "avg2d i8 nchw n1c1 h4w4 k2 div-3",                           // truncates toward zero
-           "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",                    // the first zero's sign stays
-           "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",                   //
-           "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                     // subnormals are numbers
-           "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                     //
-           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",                     //
-           "max2d f32 nchw n1c1 h40w40 k16 s3",                          // 256 taps: window indices of 16 bits
-           "max2d f32 nchw n1c1 h20w20 k15x17 s1",                       // 255 taps: the most 8 bits can tell apart
-           "amax2d f32 nhwc n1c3 h40w41 out2",                           //
-           "max1d f32 ncw n1c1 w65600 k65537 s7",                        // and of 32 bits
-           "max2d f32 broadcast n2c7 h9w9 k3 s2",                        // a zero stride
-           "avg3d f32 flipped n2c2 d4h5w6 k2",                           // negative strides
-           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",                 //
-           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",                 //
-           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",                     //
-           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",                    // the gradient of elements no window sees
+           "max2d f32 nchw n1c3 h5w100 k3 s1 p1x1000:1x1000 d1x1000 idx:window",  // padding wider than a row
+           "max2d f16 nchw n2c3 h9w9 k3 s2 p1 ceil neginf idx:window",            //
+           "max3d f32 ncdhw n2c3 d5h8w20 k3 s2 p1 neginf",                        //
+           "max3d f32 ncdhw n2c3 d5h8w9 k2 p1 neginf idx:window",                 //
+           "min2d i8 nchw n2c3 h8w8 k3 s1 p1 extreme",                            //
+           "max2d i64 nhwc n2c3 h8w8 k3 s1 p1 extreme",                           //
+           "sum2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme",                           // sums that wrap around
+           "avg2d i64 nchw n2c3 h8w8 k3 s1 p1 extreme div-1",                     //
+           "avg2d u8 nhwc n2c3 h8w8 k3 s1 p1 extreme",                            //
+           "avg2d i8 nchw n1c1 h4w4 k2 div-3",                                    // truncates toward zero
+           "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",                             // the first zero's sign stays
+           "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",                            //
+           "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              // subnormals are numbers
+           "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //
+           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //
+           "max2d f32 nchw n1c1 h40w40 k16 s3",                                   // 256 taps: window indices of 16 bits
+           "max2d f32 nchw n1c1 h20w20 k15x17 s1",        // 255 taps: the most 8 bits can tell apart
+           "amax2d f32 nhwc n1c3 h40w41 out2",            //
+           "max1d f32 ncw n1c1 w65600 k65537 s7",         // and of 32 bits
+           "max2d f32 broadcast n2c7 h9w9 k3 s2",         // a zero stride
+           "avg3d f32 flipped n2c2 d4h5w6 k2",            // negative strides
+           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",  //
+           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",  //
+           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",      //
+           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",     // the gradient of elements no window sees
        }) {
     expect_right(line, every_target());
   }
