@@ -233,30 +233,24 @@ class GatheredRow {
   Phase phases_[kGatherPhases];
 };
 
-/// What a few rows want of their outputs' taps: the number of each tap along the row, in as many bytes as a vector has lanes.
-template <int kTaps>
-struct WantedTaps {
-  HWY_ALIGN std::uint8_t bytes[kMostSlots][kTaps][16];
-
-  WantedTaps(const SeeingTaps* rows, int count) {
-    for (int row = 0; row < count; ++row) {
-      for (int tap = 0; tap < kTaps; ++tap) std::memset(bytes[row][tap], rows[row].number + tap, 16);
-    }
-  }
-};
+/// Where strides of columns are gathered together: what networks are trained in, and vectors long enough to be worth their size.
+template <class T>
+constexpr bool kHasStrides = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2 && !std::is_same_v<T, double>;
 
 /// Columns kStride * first to kStride * end of the padded row, where all outputs that could see them are there: a stride of columns at a time,
-/// whose outputs are loaded once. They are in kRows rows, or in as many as `count` says where 0. `streams`: results, which fill whole
+/// whose outputs are loaded once, those of kRows rows. `streams`: results, which fill whole
 /// lines, go around the caches.
 template <int kTaps, int kStride, int kRows, class D, class T, class C = hn::TFromD<D>>
-HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count,
-                                std::int64_t first, std::int64_t end, const T* source, bool streams,
-                                T* HWY_RESTRICT result) {
+HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, std::int64_t first,
+                                std::int64_t end, const T* source, bool streams, T* HWY_RESTRICT result) {
   constexpr int kBack = (kTaps - 1) / kStride;  // the outputs before the last that see a stride of columns
   const hn::Rebind<std::uint8_t, D> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t inner = plan.inner;
-  const WantedTaps<kTaps> wanted(rows, count);
+  HWY_ALIGN std::uint8_t wanted[kRows][kTaps][16];  // the numbers of the taps along each row, in all lanes
+  for (int row = 0; row < kRows; ++row) {
+    for (int tap = 0; tap < kTaps; ++tap) std::memset(wanted[row][tap], rows[row].number + tap, 16);
+  }
   for (std::int64_t stride = first; stride < end; ++stride) {
     const std::int64_t at = (stride - kBack - tile.source_first) * inner;
     T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
@@ -266,7 +260,7 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
       CENOTE_UNROLL
       for (int column = 0; column < kStride; ++column) sum[column] = hn::Zero(d);
       CENOTE_UNROLL
-      for (int row = 0; row < (kRows != 0 ? kRows : count); ++row) {
+      for (int row = 0; row < kRows; ++row) {
         const std::uint8_t* taps = rows[row].taps + at + c;
         const T* gradients = source + rows[row].gradients + at + c;
         CENOTE_UNROLL
@@ -277,7 +271,7 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
           for (int column = 0; column < kStride; ++column) {
             const int want = column + (kBack - output) * kStride;
             if (want >= kTaps) continue;
-            const auto points = WideMask(d, hn::Eq(tap, hn::Load(d8, wanted.bytes[row][want])));
+            const auto points = WideMask(d, hn::Eq(tap, hn::Load(d8, wanted[row][want])));
             sum[column] = hn::IfThenElse(points, hn::Add(sum[column], gradient), sum[column]);
           }
         }
@@ -305,23 +299,21 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
   std::int64_t column = tile.target_first;
   const std::int64_t end = column + tile.target_columns;
   const Axis& axis = plan.problem.axis[2];
-  auto strides = [&]<int kTaps, int kStride, int kRows>() HWY_ATTR {
-    constexpr int kBack = (kTaps - 1) / kStride;
-    const std::int64_t first = larger(ceil_div(column + axis.pad_begin, kStride), kBack + tile.source_first);
-    const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
-    if (last <= first) return;
-    for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
-    GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, count, first, last, source, streams, result);
-    column = last * kStride - axis.pad_begin;
-  };
-  if (axis.dilation == 1 && axis.kernel == 2 && axis.stride == 2) {
-    count == 1 ? strides.template operator()<2, 2, 1>() : strides.template operator()<2, 2, 0>();
-  } else if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 2) {
-    count == 1   ? strides.template operator()<3, 2, 1>()
-    : count == 2 ? strides.template operator()<3, 2, 2>()
-                 : strides.template operator()<3, 2, 0>();
-  } else if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 1) {
-    count == 3 ? strides.template operator()<3, 1, 3>() : strides.template operator()<3, 1, 0>();
+  if constexpr (kHasStrides<T>) {
+    auto strides = [&]<int kTaps, int kStride, int kRows>() HWY_ATTR {
+      if (axis.dilation != 1 || axis.kernel != kTaps || axis.stride != kStride || count != kRows) return;
+      constexpr int kBack = (kTaps - 1) / kStride;
+      const std::int64_t first = larger(ceil_div(column + axis.pad_begin, kStride), kBack + tile.source_first);
+      const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
+      if (last <= first) return;
+      for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
+      GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
+      column = last * kStride - axis.pad_begin;
+    };
+    strides.template operator()<2, 2, 1>();
+    strides.template operator()<3, 2, 1>();
+    strides.template operator()<3, 2, 2>();
+    strides.template operator()<3, 1, 3>();
   }
   for (; column < end; ++column) row.Gather(column);
 }

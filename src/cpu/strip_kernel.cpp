@@ -146,8 +146,8 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (depth.dilation != 1 || !is_followed(depth) || !is_followed(height) || !is_followed(width)) return nullptr;
 
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
-  // Rows that follow each other are not folded one after the other: none may write beyond its end.
-  if (height.dilation > 1 && width.output < lanes) return nullptr;
+  // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
+  if ((height.dilation > 1 || width.dilation > 1) && width.output < lanes) return nullptr;
   const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
   plan.planes = p.batch * p.channels;
