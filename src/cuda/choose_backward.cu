@@ -37,6 +37,7 @@ void Backward::choose(Launches& result) {
   if (often_seen && !is_empty() && by_winners(result)) return;
   if (gather_down(result, share)) {
     if (!channels_fastest) gather_aligned_rows(result, share);
+    if (share == Share::index) channels_fastest ? gather_staged_channels(result) : gather_staged(result);
     if (!channels_fastest && share == Share::sum) spread_aligned_runs(result, share);
     if (!channels_fastest && result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
     if (share == Share::sum) spread_whole_windows(result, share);
@@ -85,6 +86,7 @@ void Backward::choose(Launches& result) {
       } else {
         gather_aligned_rows(result, share);
       }
+      if (channels_fastest && share == Share::index) gather_staged_channels(result);
       return;
     }
   }

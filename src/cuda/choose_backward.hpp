@@ -23,6 +23,10 @@ class Backward : public Choice {
   bool gather_down(Launches& result, Share share);
   /// The backward of forward_rows, and max_unpool; `result` holds another way already, for what is not aligned in a run.
   void gather_aligned_rows(Launches& result, Share share);
+  /// The backward of small max windows that overlap, through shared memory; `result` holds another way already, for what is not aligned
+  /// in a run.
+  void gather_staged(Launches& result);
+  void gather_staged_channels(Launches& result);
   /// The backward of planar tensors, and max_unpool, through shared memory.
   bool gather_tiles(Launches& result, Gather gather);
   /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.

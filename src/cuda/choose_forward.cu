@@ -246,8 +246,10 @@ class Forward : public Choice {
     const Function single = function_for(Way::single, 0);
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    // Narrow rows that are not aligned leave little to a warp: tiles of whole rows then.
-    const bool narrow = !channels_fastest && w.output < 32 && !is_few(false);
+    // Narrow rows that are not aligned leave little to a warp, and indices of others are stored in many pieces: tiles of whole rows then.
+    const bool short_rows = w.input * static_cast<std::int64_t>(size_of(p_.dtype)) <= 1024;
+    const bool narrow = !channels_fastest && !is_few(false) &&
+                        (w.output < 32 || (indices && h.kernel > h.stride && h.stride > 1 && short_rows));
     Launches tiles;
     if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
     if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 8);
@@ -276,10 +278,25 @@ class Forward : public Choice {
         result.vector.paired = columns.columns;
       }
       result.name += ", " + std::to_string(columns.columns) + " columns at once";
+      packed_rows(result);
       return true;
     }
     packed_pairs(result);
     return true;
+  }
+
+  /// Maxima of narrow elements, several to a register; `result` holds another way already, for pointers that are not aligned.
+  void packed_rows(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    const int lanes = kernels_.lanes, columns = w.input % (2 * lanes) == 0 ? lanes : lanes / 2;
+    const Function function = kernels_.fold_packed_rows(columns);
+    if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || !is_identity(d) || h.kernel != 3 ||
+        h.stride != 2 || w.stride != 2 || h.pad_begin != 1 || w.pad_begin != 1 || w.input % (2 * columns) != 0 ||
+        w.output * 2 != w.input || !has_aligned_rows(p_.input, lanes) || !has_aligned_rows(p_.output, columns)) {
+      return;
+    }
+    result.vector = walk(p_, function, false, false, 2);
+    result.name += ", several to a register";
   }
 
   /// Windows of 2x2 whose rows are too narrow for more; `result` holds another way already, for pointers that are not aligned.
@@ -400,7 +417,8 @@ class Forward : public Choice {
       if (function.entry != nullptr) {
         result.scalar = make_launch(p_, function, false, false, false, 1);
         result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
-        if (tile_forward(result.scalar, p_, function, 1)) return true;
+        result.scalar.block = kTileBlock;
+        if (tile_forward(result.scalar, p_, function, 1, p_.with_indices ? 16 << 10 : kTileBytes)) return true;
       }
     }
     const Problem p = upright(p_);

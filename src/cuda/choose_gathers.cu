@@ -60,6 +60,45 @@ void Backward::gather_aligned_rows(Launches& result, Share share) {
                 " elements to a thread; else " + name;
 }
 
+void Backward::gather_staged(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  // Rows so narrow that the outputs of two of them could point to one element have other kernels.
+  if (wide_ || is_empty() || is_few(true) || !is_small_square(p_) || h.stride != w.stride || h.kernel <= h.stride ||
+      h.input < h.kernel || w.input < w.kernel || w.output < 8 || !is_identity(d) ||
+      !is_dense(p_.grad_output, p_, false) || !is_dense(p_.indices, p_, false) || !is_dense(p_.grad_input, p_, true)) {
+    return;
+  }
+  // Two-byte elements of aligned rows are gathered from memory as fast.
+  if (result.vector.entry != nullptr && size_of(p_.dtype) == 2) return;
+  const Function function =
+      kernels_.gather_staged(p_.index_dtype, static_cast<int>(h.kernel), static_cast<int>(h.stride));
+  if (function.entry == nullptr) return;
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  if (!cut_cells(launch, p_, function)) return;
+  result.vector = launch;
+  result.name = "tiles in shared memory, cells of " + std::to_string(function.rows) + "x" +
+                std::to_string(function.columns) + " elements; else " + result.name;
+}
+
+void Backward::gather_staged_channels(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || is_few(true) || !is_small_square(p_) || h.stride != w.stride || h.kernel <= h.stride ||
+      h.input < h.kernel || w.input < w.kernel || d.rule != WindowRule::sliding || d.dilation != 1 || d.kernel > 3) {
+    return;
+  }
+  const bool deep = !is_identity(d);
+  if (deep && d.kernel <= d.stride) return;  // gather_down reads each output once
+  const Function function =
+      kernels_.gather_staged_channels(p_.index_dtype, static_cast<int>(h.kernel), static_cast<int>(h.stride), deep);
+  if (function.entry == nullptr || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, function.lanes))
+    return;
+  Launch launch = make_launch(p_, function, false, true, true, function.lanes);
+  if (!cut_cell_channels(launch, p_, function, deep)) return;
+  result.vector = launch;
+  result.name = "tiles in shared memory, cells of " + std::to_string(function.rows) + "x" +
+                std::to_string(function.columns) + " elements; else " + result.name;
+}
+
 bool Backward::gather_tiles(Launches& result, Gather gather) {
   const bool unpool = gather == Gather::last;
   const Layout &small = unpool ? p_.input : p_.grad_output, &large = unpool ? p_.output : p_.grad_input;

@@ -196,6 +196,24 @@ struct Tiling {
   Int codes_at;  // bytes before the second array in shared memory
 };
 
+/// Tiles of cells of elements, and the outputs kept in shared memory for one.
+struct Cells {
+  std::int32_t planes, slices, rows, columns;       // of a tile; rows and columns of cells
+  Divisor<std::int32_t> tiles_x, tiles_y, tiles_z;  // tiles in a plane
+  Divisor<std::int32_t> cells_x, cells_y;           // cells in a tile
+  Divisor<std::int32_t> pieces, source_y;           // of a row of outputs, and rows of outputs kept for a tile
+  std::int32_t total_planes;
+  std::int32_t results_at;  // bytes before the second array in shared memory
+  // Planar: rows of outputs, of cells and of elements that a block takes at a time; steps in shared memory.
+  std::int32_t rows_at_once, cells_at_once, runs_at_once;
+  std::int32_t sent_row, sent_plane, result_row, result_plane;
+  bool joined;                       // a tile's elements follow each other in memory
+  Divisor<std::int32_t> run_pieces;  // otherwise: pieces of 16 bytes of a row of elements
+  // Channels last: blocks of channels, threads to those of one position, and positions of a tile.
+  Divisor<std::int32_t> channel_blocks, groups;
+  std::int32_t channels, staged, cells;
+};
+
 /// Regions of outputs and where their source lies in shared memory. Steps in elements.
 struct Regions {
   std::int32_t regions;                      // in a block
@@ -309,6 +327,7 @@ struct Params {
     Panes panes;
     Along along;
     Parts parts;
+    Cells cells;
   };
 };
 

@@ -58,6 +58,43 @@ struct BackwardInstances {
     }
     return {};
   }
+  template <class Stored, bool kTaps>
+  static Function gather_staged_of(int kernel, int stride) {
+    if (kernel == 3 && stride == 2)
+      return function(&gpu::gather_staged<T, Stored, kTaps, 3, 2>, PlanarCell<2>::kRows, PlanarCell<2>::kColumns);
+    if (kernel == 3 && stride == 1)
+      return function(&gpu::gather_staged<T, Stored, kTaps, 3, 1>, PlanarCell<1>::kRows, PlanarCell<1>::kColumns);
+    return {};
+  }
+  static Function staged_gathers(DType index, int kernel, int stride) {
+    if constexpr (kTuned) {
+      if (index == DType::u8) return gather_staged_of<std::uint8_t, true>(kernel, stride);
+      if (index == DType::i32) return gather_staged_of<std::int32_t, false>(kernel, stride);
+      if (index == DType::i64) return gather_staged_of<std::int64_t, false>(kernel, stride);
+    }
+    return {};
+  }
+  template <class Stored, bool kTaps, int kStride, bool kDeep>
+  static Function channel_gather() {
+    using Cell = ChannelCell<kStride>;
+    return function(&gpu::gather_staged_channels<T, 4, Stored, kTaps, 3, kStride, kDeep>, Cell::kRows, Cell::kColumns,
+                    4);
+  }
+  template <class Stored, bool kTaps>
+  static Function channel_gathers_of(int kernel, int stride, bool deep) {
+    if (kernel == 3 && stride == 1)
+      return deep ? channel_gather<Stored, kTaps, 1, true>() : channel_gather<Stored, kTaps, 1, false>();
+    if (kernel == 3 && stride == 2 && deep) return channel_gather<Stored, kTaps, 2, true>();
+    return {};
+  }
+  static Function staged_channel_gathers(DType index, int kernel, int stride, bool deep) {
+    if constexpr (kTuned) {
+      if (index == DType::u8) return channel_gathers_of<std::uint8_t, true>(kernel, stride, deep);
+      if (index == DType::i32) return channel_gathers_of<std::int32_t, false>(kernel, stride, deep);
+      if (index == DType::i64) return channel_gathers_of<std::int64_t, false>(kernel, stride, deep);
+    }
+    return {};
+  }
   static Function down_spreads(Way way, Share share) {
     if constexpr (kTuned) {
       constexpr int kUsed = kIndexedLanes<true>;

@@ -55,6 +55,15 @@ struct ForwardInstances {
     }
     return {};
   }
+  static Function packed_rows(int columns) {
+    if constexpr (kBytes) {
+      return columns == 16 ? function(&gpu::fold_bytes<T, 16>, 1, 16) : function(&gpu::fold_bytes<T, 8>, 1, 8);
+    }
+    if constexpr (kFloating && sizeof(T) == 2) {
+      return columns == 8 ? function(&gpu::fold_halves<T, 8>, 1, 8) : function(&gpu::fold_halves<T, 4>, 1, 4);
+    }
+    return {};
+  }
   static Function streams(bool vector, Fold fold, bool indices) {
     if constexpr (kTuned && sizeof(T) == 4) {  // eight channels of two bytes would take too many registers
       if (fold == Fold::max)
@@ -171,7 +180,8 @@ struct ForwardInstances {
   static Function tiles_of(int kernel, int stride) {
     if (kernel == 2 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 2, 2, 2>, 2);
     if constexpr (kFold != Fold::square) {
-      if (kernel == 3 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 2, 4>, 4);
+      constexpr int kRows = kIndices ? 2 : 4;
+      if (kernel == 3 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 2, kRows>, kRows);
       if (kernel == 3 && stride == 1) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 1, 4>, 4);
     }
     return {};

@@ -4,10 +4,14 @@
 
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
+#include "cuda/bytes.cuh"
 #include "cuda/fold_planes.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
+#include "cuda/gather_staged.cuh"
+#include "cuda/gather_staged_channels.cuh"
 #include "cuda/gather_tiles.cuh"
+#include "cuda/halves.cuh"
 #include "cuda/long_windows.cuh"
 #include "cuda/norms.cuh"
 #include "cuda/packed_pairs.cuh"
@@ -46,6 +50,9 @@ struct Kernels {
   Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
+  /// Maxima of 3x3 windows two apart, padding 1, planar tensors with aligned rows of elements of one or two bytes, several to a
+  /// register; `columns` outputs beside each other: 16 bytes of them, or half as many.
+  Function (*fold_packed_rows)(int columns);
   /// Windows of 2x2 side by side, dense planar tensors, and their backward.
   Function (*fold_packed_pairs)(Fold fold, bool indices);
   Function (*spread_packed_pairs)(Share share, DType index);
@@ -83,6 +90,10 @@ struct Kernels {
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.
   Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
+  /// Max windows that overlap, dense planar tensors, through shared memory.
+  Function (*gather_staged)(DType index, int kernel, int stride);
+  /// The same for neighbouring channels; `deep`: windows that overlap along the depth.
+  Function (*gather_staged_channels)(DType index, int kernel, int stride, bool deep);
   /// Windows that overlap little.
   Function (*spread_down)(Way way, Share share);
   /// Windows that do not overlap, planar tensors with rows of so many columns.

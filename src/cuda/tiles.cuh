@@ -32,7 +32,7 @@ struct Staged {
   }
 };
 
-template <class T>
+template <int kThreads, class T>
 __device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
   const auto begin = reinterpret_cast<std::uintptr_t>(from), end = reinterpret_cast<std::uintptr_t>(from + count);
   const std::uintptr_t first = (begin + 15) & ~std::uintptr_t{15}, last = end & ~std::uintptr_t{15};
@@ -45,7 +45,7 @@ __device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
     copy(begin, end);
     return;
   }
-  for (std::uintptr_t at = first + threadIdx.x * 16; at < last; at += kBlock * 16) {
+  for (std::uintptr_t at = first + threadIdx.x * 16; at < last; at += kThreads * 16) {
     __pipeline_memcpy_async(to + (at - base), reinterpret_cast<const void*>(at), 16);
   }
   copy(begin, first);
@@ -53,7 +53,7 @@ __device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
 }
 
 /// Copies planes [plane, plane + planes) of a dense tensor, as far as the extent goes. Ends with a barrier.
-template <class T>
+template <int kThreads, class T>
 __device__ inline Staged<T> stage(char* memory, const T* source, const Extent& extent, std::int64_t plane,
                                   std::int32_t planes, std::int32_t depth, std::int32_t height, std::int32_t width,
                                   std::int32_t pitch) {
@@ -69,12 +69,12 @@ __device__ inline Staged<T> stage(char* memory, const T* source, const Extent& e
   staged.phase_step = static_cast<std::int32_t>((staged.slice * sizeof(T)) & 15);
   staged.joined = extent.y1 - extent.y0 == height || (extent.z1 - extent.z0 == 1 && planes == 1);
   if (staged.joined) {
-    stage_run(
+    stage_run<kThreads>(
         memory, first,
         (planes - 1) * staged.plane + (extent.z1 - extent.z0 - 1) * staged.slice + (extent.y1 - extent.y0) * width);
   } else {
     for (std::int32_t i = 0; i < extent.z1 - extent.z0; ++i) {
-      stage_run(memory + i * pitch, first + i * staged.slice, (extent.y1 - extent.y0) * width);
+      stage_run<kThreads>(memory + i * pitch, first + i * staged.slice, (extent.y1 - extent.y0) * width);
     }
   }
   __pipeline_commit();
@@ -111,33 +111,36 @@ __device__ inline Tile tile_of(const Tiling<std::int32_t>& tiling, std::int32_t 
 }
 
 /// The forward's source: everything the tile's windows reach.
-template <class T>
+template <class T, int kThreads>
 __device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const Pointers& at, const Tile& tile,
                                           char* memory) {
   Extent extent{0, p.axis[0].input, 0, p.axis[1].input};
   if (p.tiling.tiles_z.value > 1) reach_of_windows(p.axis[0], tile.z0, tile.z1 - 1, extent.z0, extent.z1);
   if (p.tiling.tiles_y.value > 1) reach_of_windows(p.axis[1], tile.y0, tile.y1 - 1, extent.y0, extent.y1);
-  return stage(memory, static_cast<const T*>(at.input), extent, tile.plane, tile.planes, p.axis[0].input,
-               p.axis[1].input, p.axis[2].input, p.tiling.pitch);
+  return stage<kThreads>(memory, static_cast<const T*>(at.input), extent, tile.plane, tile.planes, p.axis[0].input,
+                         p.axis[1].input, p.axis[2].input, p.tiling.pitch);
 }
 
 extern __shared__ __align__(16) char tile_memory[];
 
+/// Small blocks: while some of them wait for memory or at a barrier, others fold.
+inline constexpr int kTileBlock = 128;
+
 /// kRows outputs below each other to a thread, which folds each input row once. Square windows of kKernel taps, stride kStride along the height, any along the width.
 template <class T, Fold kFold, bool kIndices, int kKernel, int kStride, int kRows>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
     fold_tiles(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kInputRows = (kRows - 1) * kStride + kKernel;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
-  const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
+  const Staged<T> staged = stage_windows<T, kTileBlock>(p, at, tile, tile_memory);
   const Int height = p.axis[1].input, width = p.axis[2].input;
   const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width,
             out_plane = p.axis[0].output * out_slice;
   T* output = static_cast<T*>(at.output) + tile.plane * out_plane;
   const bool taps_wanted = p.index_kind == IndexKind::window;
-  for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kBlock) {
+  for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kTileBlock) {
     Int rest = item;
     const Int x = take_of(rest, p.tiling.items_x);
     const Int y = tile.y0 + take_of(rest, p.tiling.items_y) * kRows;
@@ -239,7 +242,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   const Tile tile = tile_of(p.tiling, p.axis[0].output, p.axis[1].output);
-  const Staged<T> staged = stage_windows<T>(p, at, tile, tile_memory);
+  const Staged<T> staged = stage_windows<T, kBlock>(p, at, tile, tile_memory);
   const Int width = p.axis[2].input;
   const Int out_width = p.axis[2].output, out_slice = p.axis[1].output * out_width,
             out_plane = p.axis[0].output * out_slice;

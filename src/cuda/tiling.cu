@@ -36,9 +36,7 @@ struct Sources {
   }
 };
 
-// Tiles of this many source bytes keep six to eight blocks on a multiprocessor, one part of them waiting for memory while the
-// other folds; wide rows and deep windows may take up to what a block gets without asking.
-constexpr std::int64_t kWantedBytes = 24 << 10;
+// What a block gets without asking.
 constexpr std::int64_t kMostBytes = 47 << 10;
 // Results a tile should have at least, so that every thread has some.
 constexpr std::int64_t kWantedResults = 4096;
@@ -70,20 +68,21 @@ std::int64_t count_strips(std::int64_t height, std::int64_t overlap, std::int64_
 /// `bytes(cut)`: what a tile would keep in shared memory; `results(cut)`: what it would make.
 template <class Bytes>
 bool choose_cut(const Sources& depth, const Sources& height, std::int64_t width, std::int64_t planes,
-                std::int64_t row_multiple, std::int64_t most_results, Bytes bytes, Cut& cut) {
+                std::int64_t row_multiple, std::int64_t most_results, std::int64_t wanted_bytes, Bytes bytes,
+                Cut& cut) {
   const std::int64_t plane = depth.results() * height.results() * width;
   auto fits = [&](const Cut& c, std::int64_t limit) {
     return bytes(c) <= limit &&
            c.planes * c.slices * c.rows * width <= larger(most_results, c.rows == row_multiple ? INT64_MAX : 0);
   };
   cut = {1, depth.results(), height.results()};
-  if (bytes(cut) <= kWantedBytes && plane <= most_results) {
+  if (bytes(cut) <= wanted_bytes && plane <= most_results) {
     // Whole planes, as many as fit and leave enough tiles.
     const std::int64_t enough = larger(planes / kWantedTiles, 1);
     while (cut.planes < enough) {
       Cut more = cut;
       more.planes = smaller(cut.planes * 2, enough);
-      if (bytes(more) > kWantedBytes || more.planes * plane > most_results) break;
+      if (bytes(more) > wanted_bytes || more.planes * plane > most_results) break;
       cut = more;
     }
     // Few results: more planes, so that no thread is idle.
@@ -97,18 +96,18 @@ bool choose_cut(const Sources& depth, const Sources& height, std::int64_t width,
   }
   // Fewer slices, then fewer rows.
   for (cut.slices = depth.results(); cut.slices > 1; cut.slices = (cut.slices + 1) / 2) {
-    if (fits(cut, kWantedBytes)) return true;
+    if (fits(cut, wanted_bytes)) return true;
   }
-  if (fits(cut, kWantedBytes)) return true;
+  if (fits(cut, wanted_bytes)) return true;
   for (cut.rows = ceil_div(cut.rows, row_multiple) * row_multiple; cut.rows > row_multiple;
        cut.rows = ceil_div((cut.rows + 1) / 2, row_multiple) * row_multiple) {
-    if (fits(cut, kWantedBytes)) break;
+    if (fits(cut, wanted_bytes)) break;
   }
   // The halving may have gone too far.
   while (cut.rows + row_multiple < height.results()) {
     Cut more = cut;
     more.rows += row_multiple;
-    if (!fits(more, kWantedBytes)) break;
+    if (!fits(more, wanted_bytes)) break;
     cut = more;
   }
   return bytes(cut) <= kMostBytes;
@@ -161,7 +160,7 @@ Problem upright(const Problem& p) {
   return result;
 }
 
-bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group) {
+bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group, std::int64_t wanted_bytes) {
   const Sources depth{&p.axis[0], false}, height{&p.axis[1], false};
   const auto element = static_cast<std::int64_t>(size_of(p.dtype));
   const std::int64_t row = p.axis[2].input * element;
@@ -173,7 +172,8 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
     return cut.planes * slices * rows * row + 32;
   };
   Cut cut;
-  if (!choose_cut(depth, height, p.axis[2].output, p.batch * p.channels, function.rows, INT64_MAX / 4, bytes, cut))
+  if (!choose_cut(depth, height, p.axis[2].output, p.batch * p.channels, function.rows, INT64_MAX / 4, wanted_bytes,
+                  bytes, cut))
     return false;
   fill(launch, p, cut, depth, height, p.axis[2].output, function);
   if (launch.tiles > INT32_MAX) return false;
@@ -190,7 +190,8 @@ bool tile_gather(Launch& launch, const Problem& p, const Function& function, boo
   auto outputs = [&](const Cut& cut) { return cut.planes * depth.reach(cut.slices) * height.reach(cut.rows) * width; };
   auto bytes = [&](const Cut& cut) { return outputs(cut) * (kept_bytes + (selected ? 4 : 0)) + 32; };
   Cut cut;
-  if (!choose_cut(depth, height, p.axis[2].input, p.batch * p.channels, function.rows, 4 * kWantedResults, bytes, cut))
+  if (!choose_cut(depth, height, p.axis[2].input, p.batch * p.channels, function.rows, 4 * kWantedResults, kTileBytes,
+                  bytes, cut))
     return false;
   fill(launch, p, cut, depth, height, p.axis[2].input, function);
   if (launch.tiles > INT32_MAX) return false;

@@ -5,17 +5,27 @@
 
 namespace cenote::gpu {
 
+/// Tiles of this many source bytes keep eight to ten blocks on a multiprocessor, one part of them waiting for memory while the other
+/// folds; wide rows and deep windows may take up to what a block gets without asking.
+inline constexpr std::int64_t kTileBytes = 24 << 10;
+
 /// Whether the tensor is dense with the last axis fastest, for these sizes.
 bool is_dense(const Layout& layout, const Problem& p, bool large);
 
 /// A pool along one axis alone, written with rows of one element, so that tiles may cut it.
 Problem upright(const Problem& p);
 
-/// Cuts a forward's outputs so that the source of a tile fits. False: no tile does.
-bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group);
+/// Cuts a forward's outputs so that the source of a tile fits, into `wanted_bytes` where rows are not too wide. False: no tile does.
+bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group,
+                  std::int64_t wanted_bytes = kTileBytes);
 
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
+
+/// Cuts a gather's elements into tiles of cells for gather_staged. False: none fits.
+bool cut_cells(Launch& launch, const Problem& p, const Function& function);
+/// The same for gather_staged_channels.
+bool cut_cell_channels(Launch& launch, const Problem& p, const Function& function, bool deep);
 
 /// Cuts outputs into bands for fold_bands. False: rows are too wide.
 bool cut_bands(Launch& launch, const Problem& p, const Function& function);

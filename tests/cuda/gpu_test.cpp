@@ -334,6 +334,45 @@ const char* const kEveryKernel[] = {
     "max2d f16 nchw n2c5 h32w32 k2 idx:window nan",
     "max2d f32 nchw n2c5 h28w28 k3 s1 p1 idx:window ties",
     "max3d f32 ncdhw n1c3 d6h16w16 k2 idx:window",
+    "max2d f16 nchw n2c3 h37w48 k3 s2 p1 neginf",
+    "max2d bf16 nchw n2c3 h31w24 k3 s2 p1 zeros",
+    "max3d f16 ncdhw n2c3 d3h31w32 k1x3x3 s1x2x2 p0x1x1 nan",
+    "max2d u8 nchw n2c3 h37w64 k3 s2 p1 ties",
+    "max2d i8 nchw n2c3 h30w48 k3 s2 p1",
+    "max2d i8 nchw n2c3 h31w96 k3 s2 p1 ties",
+};
+
+// Backwards large enough for tiles of cells in shared memory: rows that begin anywhere, cut rows, several planes and slices, windows that
+// hang over; and forwards with indices of such rows.
+const char* const kCells[] = {
+    "max2d f32 nchw n3c9 h55w55 k3 s2 ties",
+    "max2d f32 nchw n1c7 h109w109 k3 s2 ceil nan",
+    "max2d f32 nchw n2c3 h112w112 k3 s2 p1 ties",
+    "max2d f32 nchw n1c3 h99w301 k3 s2 p1 ties",
+    "max2d f32 nchw n1c3 h67w523 k3 s2 p0x1:1x0 ceil",
+    "max2d f32 nchw n1c3 h80w600 k3 s2 idx:window ties",
+    "max2d f32 nchw n2c50 h28w28 k3 s1 p1 ties",
+    "max2d f32 nchw n2c50 h27w31 k3 s1 zeros",
+    "max2d f32 nchw n1c3 h130w190 k3 s1 p1 ties",
+    "max2d f32 nchw n40c30 h17w9 k3 s1 p1 ties",
+    "max2d f32 nchw n40c30 h7w19 k3 s2 p1 idx:window ties",
+    "max2d f16 nchw n3c9 h55w55 k3 s2 ties",
+    "max2d f16 nchw n2c7 h71w83 k3 s1 p1 nan",
+    "max2d bf16 nchw n1c3 h99w531 k3 s2 p1 ties",
+    "max2d bf16 nchw n3c9 h55w55 k3 s2 p1 idx:window",
+    "min2d f32 nchw n3c9 h55w57 k3 s2 p1 ties",
+    "max3d f32 ncdhw n2c5 d7h41w43 k1x3x3 s1x2x2 p0x1x1 ties",
+    "max3d f16 ncdhw n2c5 d7h41w43 k1x3x3 s1 ties",
+    "max2d f32 nhwc n2c20 h43w51 k3 s1 p1 ties",
+    "max2d f32 nhwc n2c36 h43w51 k3 s1 p0x1:1x0 nan",
+    "max2d f16 nhwc n2c12 h83w51 k3 s1 p1 ties",
+    "max2d bf16 nhwc n2c72 h33w31 k3 s1 idx:window ties",
+    "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1 ties",
+    "max3d f32 ndhwc n2c36 d8h23w21 k3 s2 ceil nan",
+    "max3d f32 ndhwc n2c20 d9h23w21 k3 s1 p1 ties",
+    "max3d f16 ndhwc n2c68 d7h23w21 k3 s2 p1 idx:window ties",
+    "max3d bf16 ndhwc n2c12 d9h23w21 k2x3x3 s1x2x2 p1 ties",
+    "max3d f32 ndhwc n2c12 d9h23w21 k3 s3x2x2 p1 ties",
 };
 
 // Enough results for the kernels that many small planes take.
@@ -353,15 +392,18 @@ TEST(Gpu, EveryKernel) {
   for (const char* line : kEveryKernel) expect_right(line);
 }
 
+TEST(Gpu, TilesOfCells) {
+  for (const char* line : kCells) expect_right(line);
+}
+
 TEST(Gpu, ManySmallPlanes) {
   for (const char* line : kManyPlanes) expect_right(line);
 }
 
 TEST(Gpu, SameBitsTwentyTimes) {
   const std::vector<Setting> settings(20, Setting{"", nullptr, &aligned()});
-  for (const char* line : kEveryKernel) {
-    EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
-  }
+  for (const char* line : kEveryKernel) EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
+  for (const char* line : kCells) EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
@@ -369,8 +411,9 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
   for (const char* line :
        {"max2d f32 nchw n2c3 h12w12 k3 s2 p1", "max2d f32 nhwc n2c4 h12w12 k2", "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
         "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f32 nchw n16c129 h14w14 k2", "max1d f32 ncw n2c3 w64 k4",
-        "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
-        "unpool2d f32 nchw n2c3 h6w6 k2"}) {
+        "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",
+        "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1", "amax2d f32 nchw n2c3 h12w12 out5",
+        "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1", "unpool2d f32 nchw n2c3 h6w6 k2"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     Given<double> given = draw_given<double>(problem, pool);
@@ -402,6 +445,9 @@ TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
                                    {"max2d f32 nchw n2c3 h32w32 k2", 4},
                                    {"max3d f32 ncdhw n1c3 d6h16w16 k2", 8},
                                    {"max2d f32 nhwc n2c8 h32w32 k3 s2 p1", 9},
+                                   {"max2d f32 nchw n3c9 h55w55 k3 s2 p1", 9},
+                                   {"max2d f32 nhwc n2c20 h43w51 k3 s1 p1", 9},
+                                   {"max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1", 27},
                                    {"max2d f32 nchw n2c3 h20w20 k13 s1 p6", 169}}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
@@ -474,7 +520,9 @@ TEST(Gpu, BackwardTakesAnyElementOfTheWindow) {
                            "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
                            "max2d f16 nchw n16c129 h14w14 k2", "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
                            "max2d f32 nhwc n2c8 h21w23 k3 s2 p1", "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
-                           "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4"}) {
+                           "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4",
+                           "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d bf16 nchw n2c7 h71w83 k3 s1 p1",
+                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f16 ndhwc n2c20 d9h23w21 k3 s2 p1"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     const Given<double> given = draw_given<double>(problem, pool);
