@@ -6,8 +6,8 @@
 
 namespace cenote::gpu {
 
-/// kOut outputs beside each other to a thread, which walks down a strip. Padding 1 on the left and above; rows of kOut * 2 elements each,
-/// aligned, and as many outputs as half of them.
+/// kOut outputs beside each other to a thread, which walks down a strip. Padding 1 on the left and above; rows of a multiple of kOut * 2
+/// elements, aligned, and as many outputs as half of them.
 template <class T, int kOut>
 __global__ void __launch_bounds__(kBlock)
     fold_bytes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {

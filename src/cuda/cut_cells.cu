@@ -149,7 +149,7 @@ bool cut_cells(Launch& launch, const Problem& p, const Function& function) {
   const std::int64_t planes = p.batch * p.channels * p.axis[0].input, height = costs.height(), width = costs.width();
   if (planes > INT32_MAX / 2) return false;
   Best best;
-  // Rows that are cut are so where 128 bytes begin, if they begin there themselves.
+  // Rows that are cut are so where 128 bytes begin, if they begin there themselves and the padding is a multiple of the stride.
   for (const std::int64_t most_columns : {32, 64, 128}) {
     const std::int64_t columns = width <= kStagedBlock ? width : most_columns;
     for (const std::int64_t most_rows : kMostRows) {

@@ -49,8 +49,8 @@ __device__ inline bool has_special_half(unsigned word) {
   return negative_zero || __hneu2_mask(as_halves<T>(word), as_halves<T>(word)) != 0;
 }
 
-/// kOut outputs beside each other to a thread, which walks down a strip. Padding 1 on the left and above; rows of kOut * 2 elements each,
-/// aligned, and as many outputs as half of them.
+/// kOut outputs beside each other to a thread, which walks down a strip. Padding 1 on the left and above; rows of a multiple of kOut * 2
+/// elements, aligned, and as many outputs as half of them.
 template <class T, int kOut>
 __global__ void __launch_bounds__(kBlock)
     fold_halves(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {

@@ -65,7 +65,7 @@ std::int64_t count_strips(std::int64_t height, std::int64_t overlap, std::int64_
   return best;
 }
 
-/// `bytes(cut)`: what a tile would keep in shared memory; `results(cut)`: what it would make.
+/// `bytes(cut)`: what a tile would keep in shared memory.
 template <class Bytes>
 bool choose_cut(const Sources& depth, const Sources& height, std::int64_t width, std::int64_t planes,
                 std::int64_t row_multiple, std::int64_t most_results, std::int64_t wanted_bytes, Bytes bytes,

@@ -5,7 +5,7 @@
 
 namespace cenote::gpu {
 
-/// Tiles of this many source bytes keep eight to ten blocks on a multiprocessor, one part of them waiting for memory while the other
+/// Tiles of this many source bytes keep up to eight or ten blocks on a multiprocessor, one part of them waiting for memory while the other
 /// folds; wide rows and deep windows may take up to what a block gets without asking.
 inline constexpr std::int64_t kTileBytes = 24 << 10;
 

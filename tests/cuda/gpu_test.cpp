@@ -356,6 +356,11 @@ const char* const kCells[] = {
     "max2d f32 nchw n1c3 h130w190 k3 s1 p1 ties",
     "max2d f32 nchw n40c30 h17w9 k3 s1 p1 ties",
     "max2d f32 nchw n40c30 h7w19 k3 s2 p1 idx:window ties",
+    "max2d f32 nchw n45c101 h7w19 k3 s2 p1 ties",
+    "max2d f16 nchw n45c101 h9w11 k3 s1 idx:window ties",
+    "max3d f32 ncdhw n15c101 d3h9w11 k1x3x3 s1 ties",
+    "max2d f32 nchw n3c9 h55w55 k3 s2 p2:0 ties",
+    "max2d f32 nhwc n2c20 h43w51 k3 s1 p2:0 ties",
     "max2d f16 nchw n3c9 h55w55 k3 s2 ties",
     "max2d f16 nchw n2c7 h71w83 k3 s1 p1 nan",
     "max2d bf16 nchw n1c3 h99w531 k3 s2 p1 ties",
@@ -411,9 +416,10 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
   for (const char* line :
        {"max2d f32 nchw n2c3 h12w12 k3 s2 p1", "max2d f32 nhwc n2c4 h12w12 k2", "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
         "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f32 nchw n16c129 h14w14 k2", "max1d f32 ncw n2c3 w64 k4",
-        "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",
-        "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1", "amax2d f32 nchw n2c3 h12w12 out5",
-        "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1", "unpool2d f32 nchw n2c3 h6w6 k2"}) {
+        "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
+        "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
+        "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
+        "unpool2d f32 nchw n2c3 h6w6 k2"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     Given<double> given = draw_given<double>(problem, pool);
