@@ -26,7 +26,7 @@ struct StripPlan {
   bool flat;                             // indices are positions
   DType index_dtype;
 
-  std::vector<RowRange> depth_rows;  // maxima: the slices of each output slice
+  std::vector<RowRange> depth_rows;  // the slices of each output slice
   std::int64_t together;             // slices of a window that are folded at once
   std::int64_t kept;                 // slices that are kept, 0 where each output slice is folded from one alone
   std::int64_t slice_pitch;          // elements from one of those to the next
