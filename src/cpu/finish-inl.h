@@ -124,6 +124,18 @@ void PutRow(const RowPlan& plan, std::int64_t columns, const C* values, T* stage
   if (!plan.target.dense) unpack_row(plan.target, columns, plan.inner, staged, target);
 }
 
+/// Calls put(pointer to the element type of that name): what indices are stored as.
+template <class Put>
+HWY_INLINE void WithIndexType(DType dtype, void* indices, const Put& put) {
+  switch (dtype) {
+    case DType::i64: return put(static_cast<std::int64_t*>(indices));
+    case DType::i32: return put(static_cast<std::int32_t*>(indices));
+    case DType::u8: return put(static_cast<std::uint8_t*>(indices));
+    case DType::u16: return put(static_cast<std::uint16_t*>(indices));
+    default: return put(static_cast<std::uint32_t*>(indices));
+  }
+}
+
 /// Codes become indices. A code of -1 is "none" in every kind.
 template <class Index, class Code>
 void PutIndices(const RowPlan& plan, std::int64_t columns, const Code* codes, Index* staged, Index* target,

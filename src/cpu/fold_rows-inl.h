@@ -333,13 +333,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
       PutIndices(plan, tile.target_columns, space.result_codes, reinterpret_cast<Index*>(space.staged), indices + at,
                  writers.indices);
     };
-    switch (plan.problem.index_dtype) {
-      case DType::i64: return put(static_cast<std::int64_t*>(pointers.indices));
-      case DType::i32: return put(static_cast<std::int32_t*>(pointers.indices));
-      case DType::u8: return put(static_cast<std::uint8_t*>(pointers.indices));
-      case DType::u16: return put(static_cast<std::uint16_t*>(pointers.indices));
-      default: return put(static_cast<std::uint32_t*>(pointers.indices));
-    }
+    WithIndexType(plan.problem.index_dtype, pointers.indices, put);
   }
 }
 

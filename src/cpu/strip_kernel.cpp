@@ -1,11 +1,13 @@
 #include "cpu/strip_kernel.hpp"
 
+#include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace cenote::simd {
@@ -39,15 +41,6 @@ class StripKernel final : public Kernel {
   std::int64_t bytes_;
   ScratchPool scratch_;
 };
-
-/// Sliding windows, all with a tap inside.
-bool is_followed(const Axis& axis) {
-  if (axis.rule != WindowRule::sliding) return false;
-  for (std::int64_t o = 0; o < axis.output; ++o) {
-    if (window(axis, o).count == 0) return false;
-  }
-  return true;
-}
 
 bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
@@ -143,7 +136,9 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
     return nullptr;
   // Few planes are shared between threads row by row.
   if (p.batch * p.channels < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
-  if (depth.dilation != 1 || !is_followed(depth) || !is_followed(height) || !is_followed(width)) return nullptr;
+  const bool sliding = std::all_of(std::begin(p.axis), std::end(p.axis),
+                                   [](const Axis& axis) { return axis.rule == WindowRule::sliding; });
+  if (!sliding || depth.dilation != 1 || has_empty_windows(p)) return nullptr;
 
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.

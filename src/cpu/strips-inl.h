@@ -306,14 +306,7 @@ void PutResults(const StripPlan& plan, const T* values, T* target, std::int64_t 
     }
     StoreAs(codes, to + index_at, count);
   };
-  if (indices == nullptr) return;
-  switch (plan.index_dtype) {
-    case DType::i64: return put(static_cast<std::int64_t*>(indices));
-    case DType::i32: return put(static_cast<std::int32_t*>(indices));
-    case DType::u8: return put(static_cast<std::uint8_t*>(indices));
-    case DType::u16: return put(static_cast<std::uint16_t*>(indices));
-    default: return put(static_cast<std::uint32_t*>(indices));
-  }
+  if (indices != nullptr) WithIndexType(plan.index_dtype, indices, put);
 }
 
 template <Fold kFold, class T, class C>
