@@ -115,28 +115,41 @@ void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count)
   }
 }
 
+/// What a vector of D's lanes is once it is rounded to T.
+template <class T>
+using RoundedLane = std::conditional_t<sizeof(T) == 2, std::uint16_t, T>;
+template <class T, class D>
+using RoundedTag = hn::Rebind<RoundedLane<T>, D>;
+
 /// A vector of floating-point values rounded to T, which has no more bits.
-template <class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void StoreVectorAs(D d, hn::Vec<D> v, T* HWY_RESTRICT to) {
+template <class T, class D, class C = hn::TFromD<D>>
+HWY_INLINE hn::Vec<RoundedTag<T, D>> RoundVector(D d, hn::Vec<D> v) {
+  const RoundedTag<T, D> to;
   if constexpr (std::is_same_v<T, C>) {
-    hn::StoreU(v, d, to);
+    return v;
   } else if constexpr (std::is_same_v<T, bf16> && kHasVectors) {
     const hn::Rebind<std::uint32_t, D> d32;
-    const hn::Rebind<std::uint16_t, D> d16;
     const auto word = hn::BitCast(d32, v);
     const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(d32, 1U));
     const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(d32, 0x7fffU)));
     const auto quiet = hn::Or(word, hn::Set(d32, 0x400000U));
     const auto bits = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), quiet, rounded);
-    hn::StoreU(hn::TruncateTo(d16, hn::ShiftRight<16>(bits)), d16, reinterpret_cast<std::uint16_t*>(to));
+    return hn::TruncateTo(to, hn::ShiftRight<16>(bits));
   } else if constexpr (std::is_same_v<T, f16> && kNativeF16) {
-    const hn::Rebind<hwy::float16_t, D> d16;
-    hn::StoreU(hn::DemoteTo(d16, v), d16, reinterpret_cast<hwy::float16_t*>(to));
+    return hn::BitCast(to, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
   } else {
-    HWY_ALIGN C lanes[hn::MaxLanes(d)];
-    hn::Store(v, d, lanes);
-    StoreAs(lanes, to, static_cast<std::int64_t>(hn::Lanes(d)));
+    HWY_ALIGN C values[hn::MaxLanes(d)];
+    HWY_ALIGN T rounded[hn::MaxLanes(d)];
+    hn::Store(v, d, values);
+    StoreAs(values, rounded, static_cast<std::int64_t>(hn::Lanes(d)));
+    return hn::LoadU(to, reinterpret_cast<const RoundedLane<T>*>(rounded));
   }
+}
+
+/// Stores such a vector.
+template <class D, class T>
+HWY_INLINE void StoreVectorAs(D d, hn::Vec<D> v, T* HWY_RESTRICT to) {
+  hn::StoreU(RoundVector<T>(d, v), RoundedTag<T, D>(), reinterpret_cast<RoundedLane<T>*>(to));
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

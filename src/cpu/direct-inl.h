@@ -6,8 +6,8 @@
 #define CENOTE_CPU_DIRECT_INL_H_
 #endif
 
-#include "cpu/finish-inl.h"
-#include "cpu/unroll.hpp"
+#include "cpu/direct_keys-inl.h"
+#include "cpu/direct_sliding-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -19,50 +19,6 @@ constexpr bool kHasDirect = kIsCommon<T>&& kMap == Map::identity;
 /// Where windows of two and three columns have loops of their own.
 template <Fold kFold, class T>
 constexpr bool kUnrollsTaps = !std::is_same_v<T, double> && (!std::is_integral_v<T> || kFold == Fold::max);
-
-/// The source rows of an output row, from the tile's first column on, and their places in the window or the plane.
-template <class T, class Code>
-struct DirectRows {
-  const T* rows[kDirectRows];
-  Code codes[kDirectRows];  // flat: position of column 0; taps: number of the row in the window
-  int count;
-};
-
-/// What is done to a sum. Powers of two are as exact turned around, and a multiplication is cheaper.
-template <class C>
-struct DirectDivisor {
-  enum class Way { none, multiply, divide } way = Way::none;
-  C by{};
-
-  DirectDivisor(const RowPlan& plan, double row_factor, std::int64_t column) {
-    by = static_cast<C>(row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[column]));
-    if (by == C{0} || by == C{1}) return;
-    way = Way::divide;
-    if (plan.factor_is_power_of_two && by > 0) {
-      by = C{1} / by;
-      way = Way::multiply;
-    }
-  }
-
-  template <class D>
-  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> sum) const {
-    if (way == Way::none) return sum;
-    return way == Way::multiply ? hn::Mul(sum, hn::Set(d, by)) : Quotient(d, sum, hn::Set(d, by), by < 0);
-  }
-};
-
-/// One output after the other, whose windows are alike.
-template <class T, class C>
-struct DirectRun {
-  const DirectRows<T, CodeOf<C>>& rows;
-  std::int64_t outputs, channels;
-  std::int64_t first,
-      apart;  // elements from the rows' start to the first output's first tap, and from one output's to the next
-  std::int64_t taps, step;                     // along the row; elements from tap to tap
-  CodeOf<C> column_code, code_step, row_step;  // of the first tap; from tap to tap and from row to row of a window
-  CodeOf<C> code_apart;                        // from one output to the next
-  DirectDivisor<C> divisor;
-};
 
 /// Folds kVectors vectors of channels of the output whose first tap lies `at`. kTaps: taps along the row, 0 where only known at run
 /// time.
@@ -169,7 +125,7 @@ HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY
     constexpr std::integral_constant<int, 0> kAny;
     constexpr std::integral_constant<int, kTaps> kKnown;
     ahead.Move(run.apart * static_cast<std::int64_t>(sizeof(T)));
-    if constexpr (kTaps == 0 && HWY_MAX_BYTES == 64) {
+    if constexpr (kTaps == 0 && kFold != Fold::sum && HWY_MAX_BYTES == 64) {
       // Long windows: the longer the stretches that are read, the sooner they are fetched. There are registers for that many.
       while (c + 8 * lanes <= run.channels) fold(std::integral_constant<int, 8>{}, kAny);
     }
@@ -183,51 +139,41 @@ HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY
   }
 }
 
+/// By the way that suits its windows.
+template <Fold kFold, class T, class C>
+HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<C>& totals, Ahead& ahead,
+                                 C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
+  const std::int64_t taps = run.taps, rows = run.rows.count, elements = run.outputs * run.channels;
+  if (taps == 0 || rows == 0) {
+    for (std::int64_t i = 0; i < elements; ++i) result[i] = IdentityOf<kFold, C>();
+    for (std::int64_t i = 0; kFold == Fold::max_indexed && i < elements; ++i) codes[i] = -1;
+    return;
+  }
+  if constexpr (kFold == Fold::sum) {
+    if (totals.in_lanes || rows * taps > kFewDirectTaps) return SumLongRun(run, totals, ahead, result);
+  }
+  if constexpr (kSlides<kFold, T>) {
+    const bool shares = run.apart == run.step && run.outputs > 1 && taps > 1 && taps < kDoublingTaps && rows > 1;
+    if (shares) return SumSlidingRun(run, totals, ahead, result);
+  }
+  constexpr bool kUnrolls = kUnrollsTaps<kFold, T>;
+  if (kUnrolls && taps == 2) {
+    FoldDirectRun<kFold, kUnrolls ? 2 : 0>(run, ahead, result, codes);
+  } else if (kUnrolls && taps == 3) {
+    FoldDirectRun<kFold, kUnrolls ? 3 : 0>(run, ahead, result, codes);
+  } else {
+    FoldDirectRun<kFold, 0>(run, ahead, result, codes);
+  }
+}
+
 /// One row of outputs of a tile. Averages of floats are divided on the way where `row_factor` is not 0.
 template <Fold kFold, class T, class C>
 void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows, double row_factor,
-                   Ahead& ahead, C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
-  const std::int64_t inner = plan.inner;
-  const bool flat = plan.code_kind == Codes::flat;
-  const auto code_step = static_cast<CodeOf<C>>(flat ? plan.table.step : 1);
-  const std::int64_t end = tile.target_first + tile.target_columns;
-  for (std::int64_t column = tile.target_first; column < end;) {
-    const std::int64_t outputs = smaller(plan.alike[static_cast<std::size_t>(column)], end - column);
-    const std::int64_t first = plan.table.first[static_cast<std::size_t>(column)];
-    const std::int64_t taps = plan.table.count[static_cast<std::size_t>(column)];
-    const std::int64_t apart = outputs > 1 ? plan.table.first[static_cast<std::size_t>(column + 1)] - first : 1;
-    C* to = result + (column - tile.target_first) * inner;
-    CodeOf<C>* to_codes = codes + (column - tile.target_first) * inner;
-    if (taps == 0 || rows.count == 0) {
-      for (std::int64_t i = 0; i < outputs * inner; ++i) to[i] = IdentityOf<kFold, C>();
-      for (std::int64_t i = 0; kFold == Fold::max_indexed && i < outputs * inner; ++i) to_codes[i] = -1;
-    } else {
-      const DirectRun<T, C> run{
-          rows,
-          outputs,
-          inner,
-          (first - tile.source_first) * inner,
-          apart * inner,
-          taps,
-          plan.table.step * inner,
-          static_cast<CodeOf<C>>(flat ? first : plan.table.skipped[static_cast<std::size_t>(column)]),
-          code_step,
-          static_cast<CodeOf<C>>(flat                  ? 1
-                                 : plan.uneven_windows ? taps
-                                                       : plan.problem.axis[2].kernel),
-          static_cast<CodeOf<C>>(flat ? apart : 0),
-          DirectDivisor<C>(plan, row_factor, column)};
-      constexpr bool kUnrolls = kUnrollsTaps<kFold, T>;
-      if (kUnrolls && taps == 2) {
-        FoldDirectRun<kFold, kUnrolls ? 2 : 0>(run, ahead, to, to_codes);
-      } else if (kUnrolls && taps == 3) {
-        FoldDirectRun<kFold, kUnrolls ? 3 : 0>(run, ahead, to, to_codes);
-      } else {
-        FoldDirectRun<kFold, 0>(run, ahead, to, to_codes);
-      }
-    }
-    column += outputs;
-  }
+                   Ahead& ahead, char* scratch, C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
+  ForDirectRuns<C>(plan, tile, rows, row_factor, [&](const DirectRun<T, C>& run, std::int64_t at) HWY_ATTR {
+    FoldRunOfOutputs<kFold>(run, DirectTotals<C>(scratch, run.channels, plan.sums_in_lanes), ahead, result + at,
+                            codes + at);
+  });
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

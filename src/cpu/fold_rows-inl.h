@@ -200,8 +200,23 @@ FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const 
   const bool divides = kDivides && plan.problem.reduction == Reduction::average;
   C* result = kDivides || kFold != Fold::sum ? straight : space.result;
   Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
-  FoldDirectRow<kFold>(plan, tile, taps, divides ? row_factor : 0, ahead, result, space.result_codes);
+  FoldDirectRow<kFold>(plan, tile, taps, divides ? row_factor : 0, ahead, space.packed, result, space.result_codes);
   return {result, taps.count, divides};
+}
+
+/// Maxima of 16-bit columns, straight from the taps to the target: nothing is converted.
+template <class T>
+void MaxRowOfKeys(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth, const RowRange& height,
+                  const T* source, T* staged, T* target, StreamWriter& writer) {
+  const Tile& tile = unit.tile();
+  DirectRows<T, std::int32_t> taps;
+  FindDirectRows(plan, unit, tile.source_first, depth, height, source, taps);
+  Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
+  T* result = plan.target.dense && !plan.streams ? target : staged;
+  MaxOfKeysRow(plan, tile, taps, ahead, result);
+  if (result == target) return;
+  if (plan.target.dense) return writer.Write(staged, target, tile.target_columns * plan.inner);
+  unpack_row(plan.target, tile.target_columns, plan.inner, staged, target);
 }
 
 /// Planar rows, straight from the taps.
@@ -284,6 +299,11 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const RowRange depth = SourceRows(plan, 0, od), height = SourceRows(plan, 1, oh);
   const auto* source = static_cast<const T*>(pointers.source);
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
+  if constexpr (kHasKeys<kFold, kMap, T>) {
+    if (plan.direct && plan.inner >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<Key>()))) {
+      return MaxRowOfKeys(plan, unit, depth, height, source, space.staged, target, writers.values);
+    }
+  }
   // Where nothing is left to be done to the result, it is folded straight into the target.
   C* straight = space.result;
   if constexpr (std::is_same_v<T, C> && kMap == Map::identity) {

@@ -17,8 +17,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-template <class T>
-constexpr bool kIsHalf = std::is_same_v<T, f16> || std::is_same_v<T, bf16>;
 /// Compute type of maxima without indices: exact and as narrow as can be.
 template <class T>
 using MaxLane = std::conditional_t<kIsHalf<T>, float, T>;

@@ -55,10 +55,9 @@ bool is_worth_direct(const Problem& p) {
   if (!compiled || p.reduction == Reduction::power || p.absolute) return false;
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel, taps = p.axis[2].kernel;
   if (p.axis[0].kernel > kDirectRows || p.axis[1].kernel > kDirectRows || rows > kDirectRows) return false;
-  // Many taps are read in pieces from all over the window: from beyond the caches rows come faster as they lie.
-  const std::int64_t elements = p.batch * p.channels * plane_size(p);
-  if (rows * taps > kTapsFromAfar && elements * static_cast<std::int64_t>(size_of(p.dtype)) >= kStreamBytes / 2)
-    return false;
+  // Maxima of many taps are read in pieces from all over the window: from beyond the caches rows come faster as they lie.
+  const std::int64_t bytes = p.batch * p.channels * plane_size(p) * static_cast<std::int64_t>(size_of(p.dtype));
+  if (p.reduction == Reduction::max && rows * taps > kFewDirectTaps && bytes >= kStreamBytes / 2) return false;
   const std::int64_t apart =
       p.axis[2].rule == WindowRule::sliding ? p.axis[2].stride : larger(1, p.axis[2].input / p.axis[2].output);
   return rows * taps <= apart * (rows + kStoreAndLoad) + taps + kPasses;
@@ -440,8 +439,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.tall = is_tall(p, task);
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
-  plan.direct = straight && plan.columns == Columns::per_channel &&
-                (p.reduction == Reduction::max || !plan.sums_in_lanes) && is_worth_direct(p);
+  plan.direct = straight && plan.columns == Columns::per_channel && is_worth_direct(p);
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;

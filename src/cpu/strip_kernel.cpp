@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 namespace cenote::simd {
@@ -140,11 +141,16 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
                                    [](const Axis& axis) { return axis.rule == WindowRule::sliding; });
   if (!sliding || depth.dilation != 1 || has_empty_windows(p)) return nullptr;
 
-  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
-  if ((height.dilation > 1 || width.dilation > 1) && width.output < lanes) return nullptr;
+  const bool dilated = height.dilation > 1 || width.dilation > 1;
+  if (dilated && width.output < lanes) return nullptr;
   const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
+  // Columns are numbered in the lanes of keys, from the padding in front to the last vector's end.
+  const bool numbered = width.input <= std::numeric_limits<std::int16_t>::max() / 2;
+  plan.keys = halves && !sums && !p.with_indices && numbered && !(dilated && width.output < 2 * lanes);
+  if (plan.keys) lanes *= 2;
   plan.planes = p.batch * p.channels;
   plan.source_pitch = source.pitch;
   plan.target_pitch = target.pitch;

@@ -9,6 +9,7 @@
 #endif
 
 #include "cpu/fold_rows-inl.h"
+#include "cpu/keys-inl.h"
 #include "cpu/strips.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,6 +19,24 @@ namespace cenote::simd::HWY_NAMESPACE {
 inline constexpr bool kHasStrips = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 
 #if HWY_TARGET != HWY_SCALAR
+
+/// Maxima of halves are taken of keys; where those cannot tell, of values again.
+template <class C, class T>
+constexpr bool kStripsOfKeys = std::is_same_v<C, Key>&& kIsHalf<T>;
+
+/// What keys cannot tell: which of several NaNs is kept, and of which sign a zero is where there is a -0.
+struct StripDoubts {
+  bool nan = false, zero = false;
+};
+
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> LoadLanes(D d, const T* from) {
+  if constexpr (kStripsOfKeys<C, T>) {
+    return Keys<T>::Load(d, from);
+  } else {
+    return LoadAs(d, from);
+  }
+}
 
 /// One strip: where it begins, and what it is folded into.
 template <class T, class C>
@@ -38,7 +57,11 @@ HWY_INLINE void StoreUpTo(D d, hn::Vec<D> v, std::int64_t room, T* to) {
     if (room < static_cast<std::int64_t>(hn::Lanes(d)))
       return hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(room)), d, to);
   }
-  StoreVectorAs(d, v, to);
+  if constexpr (kStripsOfKeys<hn::TFromD<D>, T>) {
+    Keys<T>::Store(d, v, to);
+  } else {
+    StoreVectorAs(d, v, to);
+  }
 }
 
 /// A row in a strip: folded along already where that comes first, its taps where rows are summed up before.
@@ -60,7 +83,7 @@ HWY_INLINE hn::Vec<hn::RebindToSigned<D>> CodesOf(D, const Accumulator<D, kFold,
 
 /// kDeep: slices of a window, which follow each other. kDilated: taps are more than a column or a row apart.
 template <Fold kFold, int kTaps, int kStride, int kDeep, bool kDilated, class D, class T, class C = hn::TFromD<D>>
-HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
+HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
   const D d;
   const hn::RebindToSigned<D> di;
   using Code = CodeOf<C>;
@@ -102,13 +125,13 @@ HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
       }
       if constexpr (kStride == 1) {
         CENOTE_UNROLL
-        for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadAs(d, at + tap * step);
+        for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadLanes(d, at + tap * step);
       } else {
         static_assert(kStride == 2);
         const std::size_t n = hn::Lanes(d);
         CENOTE_UNROLL
         for (int tap = 0; tap < kTaps; tap += 2) {
-          const auto low = LoadAs(d, at + tap), high = LoadAs(d, at + tap + n);
+          const auto low = LoadLanes(d, at + tap), high = LoadLanes(d, at + tap + n);
           v[tap] = hn::ConcatEven(d, high, low);
           if (tap + 1 < kTaps) v[tap + 1] = hn::ConcatOdd(d, high, low);
         }
@@ -150,6 +173,7 @@ HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
   const auto row_code = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
   const std::int64_t apart = row_step * columns;
   std::int64_t room = strip.room;
+  auto nans = hn::MaskFromVec(hn::Zero(d)), zeros = nans;
   for (std::int64_t o = strip.first_row; o < strip.end_row; o += row_step, to += apart, room -= apart) {
     CENOTE_UNROLL
     for (int i = kKept; i < kTaps; ++i) {
@@ -175,14 +199,14 @@ HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
       }
       StoreUpTo(d, sum, room, to);
     } else {
-      Accumulator<D, kFold, false> a;
-      if (kIndexed && first_codes != nullptr) {
-        // Where all taps are as low as the identity, the first inside the input is the one.
-        a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
-        a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
-        first_codes += apart;
-      } else {
-        a = row[0];
+      Accumulator<D, kFold, false> a = row[0];
+      if constexpr (kIndexed) {
+        if (first_codes != nullptr) {
+          // Where all taps are as low as the identity, the first inside the input is the one.
+          a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
+          a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
+          first_codes += apart;
+        }
       }
       CENOTE_UNROLL
       for (int i = 1; i < kDeep * kTaps; ++i) {
@@ -190,6 +214,10 @@ HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
                [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_code))); });
       }
       StoreUpTo(d, a.value, room, to);
+      if constexpr (kStripsOfKeys<C, T>) {
+        nans = hn::Or(nans, Keys<T>::IsNaN(d, a.value));
+        zeros = hn::Or(zeros, Keys<T>::IsZero(d, a.value));
+      }
       if constexpr (kIndexed) {
         hn::StoreU(a.code, di, codes);
         codes += apart;
@@ -198,10 +226,11 @@ HWY_NOINLINE void FoldStrip(const StripPlan& plan, const Strip<T, C>& strip) {
     CENOTE_UNROLL
     for (int i = 0; i < kKept; ++i) row[i] = row[i + kStride];
   }
+  return {!hn::AllFalse(d, nans), !hn::AllFalse(d, zeros)};
 }
 
 template <class T, class C>
-using StripFn = void (*)(const StripPlan&, const Strip<T, C>&);
+using StripFn = StripDoubts (*)(const StripPlan&, const Strip<T, C>&);
 
 template <Fold kFold, class D, class T, class C = hn::TFromD<D>>
 StripFn<T, C> ChooseStrip(const StripPlan& plan) {
@@ -232,8 +261,10 @@ struct Strips {
   }
 
   /// Output rows [first_row, end_row) of a slice. `to`, `codes` and `first_codes` are those of the first of them.
-  void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row, std::int64_t end_row,
-                const std::int32_t* first_codes, std::int64_t room, T* to, CodeOf<C>* codes) const {
+  StripDoubts FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
+                       std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
+                       CodeOf<C>* codes) const {
+    StripDoubts doubts;
     for (std::int64_t next = 0; next < plan.columns; next += lanes) {
       const std::int64_t column =
           larger(0, smaller(next, plan.columns - lanes));  // the ragged end from its last vector
@@ -242,9 +273,52 @@ struct Strips {
       for (std::int64_t row = first_row; row < first_row + plan.row_step && row < end_row; ++row) {
         const std::int64_t at = (row - first_row) * plan.columns + column;
         const std::int32_t* firsts = first_codes != nullptr ? first_codes + at : nullptr;
-        fold(plan, {first, slice, column, row, end_row, firsts, room - at, to + at, codes + at});
+        const StripDoubts found =
+            fold(plan, {first, slice, column, row, end_row, firsts, room - at, to + at, codes + at});
+        doubts.nan |= found.nan;
+        doubts.zero |= found.zero;
       }
     }
+    return doubts;
+  }
+};
+
+/// The same by keys, and again by values where keys cannot tell.
+template <class T, class C>
+struct KeyStrips {
+  Strips<Fold::max, T, Key> keys;
+  Strips<Fold::max, T, C> values;
+
+  explicit KeyStrips(const StripPlan& plan) : keys(plan), values(plan) {}
+
+  void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row, std::int64_t end_row,
+                const std::int32_t*, std::int64_t room, T* to, CodeOf<C>* codes) const {
+    if (plan.keys) {
+      const StripDoubts doubts =
+          keys.FoldBand(plan, from, slice, first_row, end_row, nullptr, room, to, reinterpret_cast<Key*>(codes));
+      if (!doubts.nan && (!doubts.zero || !HasMinusZeros(plan, from, first_row, end_row))) return;
+    }
+    values.FoldBand(plan, from, slice, first_row, end_row, nullptr, room, to, codes);
+  }
+
+  /// In the rows that windows of these output rows see.
+  HWY_NOINLINE static bool HasMinusZeros(const StripPlan& plan, const T* from, std::int64_t first_row,
+                                         std::int64_t end_row) {
+    const hn::ScalableTag<Key> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const std::int64_t last = (end_row - 1) * plan.stride - plan.top + (plan.taps - 1) * plan.row_step;
+    const std::int64_t begin = larger(0, first_row * plan.stride - plan.top) * plan.width;
+    const std::int64_t end = smaller(plan.heights, last + 1) * plan.width;
+    auto any = hn::MaskFromVec(hn::Zero(d));
+    for (std::int64_t z = 0; z < plan.together; ++z) {
+      const T* slice = from + z * plan.heights * plan.width;
+      std::int64_t x = begin;
+      for (; x + lanes <= end; x += lanes) any = hn::Or(any, Keys<T>::IsMinusZero(d, Keys<T>::Bits(d, slice + x)));
+      for (; x < end; ++x) {
+        if (to_float(slice[x]) == 0 && std::signbit(to_float(slice[x]))) return true;
+      }
+    }
+    return !hn::AllFalse(d, any);
   }
 };
 
@@ -319,7 +393,7 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   Code* const slice_codes = reinterpret_cast<Code*>(scratch + plan.slice_codes_at);
   Code* const codes = reinterpret_cast<Code*>(scratch + plan.codes_at);
   const std::int64_t slice = plan.rows * plan.columns, outputs = plan.slices * slice;
-  const Strips<kFold, T, C> strips(plan);
+  const std::conditional_t<kFold == Fold::max && kIsHalf<T>, KeyStrips<T, C>, Strips<kFold, T, C>> strips(plan);
   const bool puts = plan.staged || pointers.indices != nullptr;
   Writers writers;
   for (std::int64_t plane = begin; plane < end; ++plane) {

@@ -20,6 +20,7 @@ struct StripPlan {
   std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
   std::int64_t step, row_step;           // columns and rows from tap to tap
   std::int64_t band;                     // output rows that are folded strip by strip
+  bool keys;                             // maxima of halves: taken of integers, see keys-inl.h
   bool padded;                           // windows reach beyond their row
   bool staged;                           // results are put together in scratch
   bool streams;                          // results are written around the caches

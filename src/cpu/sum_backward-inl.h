@@ -96,38 +96,73 @@ void MultiplyBySlope(const RowPlan& plan, const RowPointers& pointers, const Wor
   }
 }
 
+/// `count` elements, at least a vector.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void CopyVectors(D d, const T* from, T* to, std::int64_t count) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    CENOTE_UNROLL
+    for (int v = 0; v < 4; ++v) hn::StoreU(hn::LoadU(d, from + i + v * lanes), d, to + i + v * lanes);
+  }
+  for (; i < count; i += lanes) {
+    const std::int64_t at = smaller(i, count - lanes);
+    hn::StoreU(hn::LoadU(d, from + at), d, to + at);
+  }
+}
+
 /// A target row of columns of many channels where no two windows share a column: each output's gradient, divided, in every column
-/// that it sees. `source`: the tile's first source column.
-template <class T, class C>
+/// that it sees, as C or rounded to T. `source`: the tile's first source column.
+template <class C, class T, class Target>
 void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
-               C* HWY_RESTRICT to) {
+               Target* HWY_RESTRICT to) {
   const hn::ScalableTag<C> d;
+  using Rounded = RoundedTag<Target, decltype(d)>;
+  using Lane = RoundedLane<Target>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t inner = plan.inner, end = tile.target_first + tile.target_columns;
   for (std::int64_t column = tile.target_first, next; column < end; column = next) {
     const auto seen = [&](std::int64_t c) HWY_ATTR { return plan.table.count[c] == 0 ? -1 : plan.table.first[c]; };
     const std::int64_t by = seen(column);
     for (next = column + 1; next < end && seen(next) == by;) ++next;
-    C* first = to + (column - tile.target_first) * inner;
+    Lane* first = reinterpret_cast<Lane*>(to) + (column - tile.target_first) * inner;
     if (by < 0) {
-      std::memset(static_cast<void*>(first), 0, static_cast<std::size_t>((next - column) * inner) * sizeof(C));
+      std::memset(static_cast<void*>(first), 0, static_cast<std::size_t>((next - column) * inner) * sizeof(Lane));
       continue;
     }
     const DirectDivisor<C> divisor(plan, row_factor, by);
     const T* from = source + (by - tile.source_first) * inner;
-    auto spread = [&](std::int64_t c, auto vectors) HWY_ATTR {
-      hn::Vec<decltype(d)> v[vectors()];
-      CENOTE_UNROLL
-      for (int i = 0; i < vectors(); ++i)
-        v[i] = hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + c + i * lanes)));
-      for (C *at = first + c, *stop = at + (next - column) * inner; at < stop; at += inner) {
-        CENOTE_UNROLL
-        for (int i = 0; i < vectors(); ++i) hn::StoreU(v[i], d, at + i * lanes);
-      }
+    auto rounded = [&](std::int64_t c) HWY_ATTR {
+      return RoundVector<Target>(d, hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + c))));
     };
-    std::int64_t c = 0;
-    for (; c + 4 * lanes <= inner; c += 4 * lanes) spread(c, std::integral_constant<int, 4>{});
-    for (; c < inner; c += lanes) spread(smaller(c, inner - lanes), std::integral_constant<int, 1>{});
+    if (inner <= 4 * lanes) {
+      auto spread = [&](std::int64_t c, auto vectors) HWY_ATTR {
+        hn::Vec<Rounded> v[vectors()];
+        CENOTE_UNROLL
+        for (int i = 0; i < vectors(); ++i) v[i] = rounded(c + i * lanes);
+        Lane* at = first + c;
+        for (std::int64_t times = next - column; times > 0; --times, at += inner) {
+          CENOTE_UNROLL
+          for (int i = 0; i < vectors(); ++i) hn::StoreU(v[i], Rounded(), at + i * lanes);
+        }
+      };
+      if (inner == 4 * lanes) {
+        spread(0, std::integral_constant<int, 4>{});
+      } else {
+        for (std::int64_t c = 0; c < inner; c += lanes) {
+          spread(smaller(c, inner - lanes), std::integral_constant<int, 1>{});
+        }
+      }
+      continue;
+    }
+    // One column after the other, so that memory is written as it lies.
+    for (std::int64_t c = 0; c < inner; c += lanes) {
+      const std::int64_t at = smaller(c, inner - lanes);
+      hn::StoreU(rounded(at), Rounded(), first + at);
+    }
+    for (Lane *at = first + inner, *stop = first + (next - column) * inner; at < stop; at += inner) {
+      CopyVectors(Rounded(), first, at, inner);
+    }
   }
 }
 
@@ -163,8 +198,8 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   const auto* source = static_cast<const T*>(pointers.source);
   if constexpr (hwy::IsFloat<C>() && kHasVectors && kMap != Map::power) {
     if (plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense && alike && rows == 1) {
-      SpreadRow(plan, tile, source + unit.offset(plan.source, depth.first, height.first, tile.source_first), factor,
-                result);
+      SpreadRow<C>(plan, tile, source + unit.offset(plan.source, depth.first, height.first, tile.source_first), factor,
+                   result);
       return result;
     }
   }
@@ -202,6 +237,12 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   RowRange last_depth{}, last_height{};
   std::int64_t last_tile = -1;
   const C* values = nullptr;
+  const T* last = nullptr;
+  const bool in_place = plan.target.dense && !plan.streams;
+  const bool spreads = in_place && plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense;
+  // A row that is still in L1 is the quickest source of the next; a longer one is spread again, from fewer bytes.
+  const auto row_bytes = plan.tiles[0].target_columns * plan.inner * static_cast<std::int64_t>(sizeof(T));
+  const bool copies = in_place && (!spreads || row_bytes <= kTileBytes);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();
     const RowRange depth = SourceRows(plan, 0, unit.depth), height = SourceRows(plan, 1, unit.height);
@@ -214,12 +255,24 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     // Going down, neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
     const bool same = kMap != Map::power && unit.tile_index == last_tile && unit.height > 0 && depth == last_depth &&
                       height == last_height;
-    if (!same) {
-      values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, result);
-    }
     last_tile = unit.tile_index;
     last_depth = depth;
     last_height = height;
+    if (same && copies) {
+      std::memcpy(static_cast<void*>(target), last,
+                  static_cast<std::size_t>(tile.target_columns * plan.inner) * sizeof(T));
+      continue;
+    }
+    last = target;
+    if constexpr (hwy::IsFloat<C>() && kHasVectors && kMap != Map::power) {
+      if (spreads && depth.count * height.count == 1 && tile.source_columns > 0) {
+        const std::int64_t from = unit.offset(plan.source, depth.first, height.first, tile.source_first);
+        SpreadRow<C>(plan, tile, static_cast<const T*>(pointers.source) + from,
+                     RowFactor(plan, depth.first, height.first), target);
+        continue;
+      }
+    }
+    if (!same) values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, result);
     if (static_cast<const void*>(values) != target)
       PutRow(plan, tile.target_columns, values, space.staged, target, writer);
   }

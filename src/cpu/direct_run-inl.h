@@ -1,0 +1,93 @@
+// What outputs folded straight from their taps have in common: windows alike, one after the other.
+#if defined(CENOTE_CPU_DIRECT_RUN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_DIRECT_RUN_INL_H_
+#undef CENOTE_CPU_DIRECT_RUN_INL_H_
+#else
+#define CENOTE_CPU_DIRECT_RUN_INL_H_
+#endif
+
+#include "cpu/finish-inl.h"
+#include "cpu/unroll.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+/// The source rows of an output row, from the tile's first column on, and their places in the window or the plane.
+template <class T, class Code>
+struct DirectRows {
+  const T* rows[kDirectRows];
+  Code codes[kDirectRows];  // flat: position of column 0; taps: number of the row in the window
+  int count;
+};
+
+/// What is done to a sum. Powers of two are as exact turned around, and a multiplication is cheaper.
+template <class C>
+struct DirectDivisor {
+  enum class Way { none, multiply, divide } way = Way::none;
+  C by{};
+
+  DirectDivisor(const RowPlan& plan, double row_factor, std::int64_t column) {
+    by = static_cast<C>(row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[column]));
+    if (by == C{0} || by == C{1}) return;
+    way = Way::divide;
+    if (plan.factor_is_power_of_two && by > 0) {
+      by = C{1} / by;
+      way = Way::multiply;
+    }
+  }
+
+  template <class D>
+  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> sum) const {
+    if (way == Way::none) return sum;
+    return way == Way::multiply ? hn::Mul(sum, hn::Set(d, by)) : Quotient(d, sum, hn::Set(d, by), by < 0);
+  }
+};
+
+/// One output after the other, whose windows are alike.
+template <class T, class C>
+struct DirectRun {
+  const DirectRows<T, CodeOf<C>>& rows;
+  std::int64_t outputs, channels;
+  std::int64_t first,
+      apart;  // elements from the rows' start to the first output's first tap, and from one output's to the next
+  std::int64_t taps, step;                     // along the row; elements from tap to tap
+  CodeOf<C> column_code, code_step, row_step;  // of the first tap; from tap to tap and from row to row of a window
+  CodeOf<C> code_apart;                        // from one output to the next
+  DirectDivisor<C> divisor;
+};
+
+/// Calls work(run, elements of the result before it) for the runs of a row of outputs. Averages are divided where `row_factor` is not 0.
+template <class C, class T, class Work>
+HWY_INLINE void ForDirectRuns(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows,
+                              double row_factor, const Work& work) {
+  const bool flat = plan.code_kind == Codes::flat;
+  const std::int64_t inner = plan.inner, end = tile.target_first + tile.target_columns;
+  for (std::int64_t column = tile.target_first; column < end;) {
+    const std::int64_t outputs = smaller(plan.alike[static_cast<std::size_t>(column)], end - column);
+    const std::int64_t first = plan.table.first[static_cast<std::size_t>(column)];
+    const std::int64_t taps = plan.table.count[static_cast<std::size_t>(column)];
+    const std::int64_t apart = outputs > 1 ? plan.table.first[static_cast<std::size_t>(column + 1)] - first : 1;
+    const DirectRun<T, C> run{
+        rows,
+        outputs,
+        inner,
+        (first - tile.source_first) * inner,
+        apart * inner,
+        taps,
+        plan.table.step * inner,
+        static_cast<CodeOf<C>>(flat ? first : plan.table.skipped[static_cast<std::size_t>(column)]),
+        static_cast<CodeOf<C>>(flat ? plan.table.step : 1),
+        static_cast<CodeOf<C>>(flat                  ? 1
+                               : plan.uneven_windows ? taps
+                                                     : plan.problem.axis[2].kernel),
+        static_cast<CodeOf<C>>(flat ? apart : 0),
+        DirectDivisor<C>(plan, row_factor, column)};
+    work(run, (column - tile.target_first) * inner);
+    column += outputs;
+  }
+}
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
