@@ -18,7 +18,8 @@ constexpr bool kHasDirect = kIsCommon<T>&& kMap == Map::identity;
 
 /// Where windows of two and three columns have loops of their own.
 template <Fold kFold, class T>
-constexpr bool kUnrollsTaps = !std::is_same_v<T, double> && (!std::is_integral_v<T> || kFold == Fold::max);
+constexpr bool kUnrollsTaps =
+    std::is_same_v<T, double> ? kFold == Fold::sum : !std::is_integral_v<T> || kFold == Fold::max;
 
 /// Folds kVectors vectors of channels of the output whose first tap lies `at`. kTaps: taps along the row, 0 where only known at run
 /// time.
@@ -149,18 +150,17 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
     for (std::int64_t i = 0; kFold == Fold::max_indexed && i < elements; ++i) codes[i] = -1;
     return;
   }
-  if constexpr (kFold == Fold::sum) {
-    if (totals.in_lanes || rows * taps > kFewDirectTaps) return SumLongRun(run, totals, ahead, result);
-  }
   if constexpr (kSlides<kFold, T>) {
     const bool shares = run.apart == run.step && run.outputs > 1 && taps > 1 && taps < kDoublingTaps && rows > 1;
-    if (shares) return SumSlidingRun(run, totals, ahead, result);
+    if (shares && !totals.in_lanes) return SumSlidingRun(run, totals, ahead, result);
   }
-  constexpr bool kUnrolls = kUnrollsTaps<kFold, T>;
-  if (kUnrolls && taps == 2) {
-    FoldDirectRun<kFold, kUnrolls ? 2 : 0>(run, ahead, result, codes);
-  } else if (kUnrolls && taps == 3) {
-    FoldDirectRun<kFold, kUnrolls ? 3 : 0>(run, ahead, result, codes);
+  if constexpr (kUnrollsTaps<kFold, T>) {
+    const bool unrolls = kFold != Fold::sum || rows * taps <= kFewDirectTaps;
+    if (unrolls && taps == 2) return FoldDirectRun<kFold, 2>(run, ahead, result, codes);
+    if (unrolls && taps == 3) return FoldDirectRun<kFold, 3>(run, ahead, result, codes);
+  }
+  if constexpr (kFold == Fold::sum) {
+    SumLongRun(run, totals, ahead, result);
   } else {
     FoldDirectRun<kFold, 0>(run, ahead, result, codes);
   }

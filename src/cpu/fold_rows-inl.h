@@ -300,7 +300,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const auto* source = static_cast<const T*>(pointers.source);
   T* target = static_cast<T*>(pointers.target) + unit.offset(plan.target, od, oh, tile.target_first);
   if constexpr (kHasKeys<kFold, kMap, T>) {
-    if (plan.direct && plan.inner >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<Key>()))) {
+    if (plan.direct) {
       return MaxRowOfKeys(plan, unit, depth, height, source, space.staged, target, writers.values);
     }
   }
@@ -312,7 +312,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
   FoldedRow<C> folded{};
   bool done = false;
-  if constexpr (kHasDirect<kMap, T>) {
+  if constexpr (kHasDirect<kMap, T> && !kHasKeys<kFold, kMap, T>) {
     if (plan.direct) {
       folded = FoldRowDirectly<kFold>(plan, unit, depth, height, row_factor, source, space, straight);
       done = true;

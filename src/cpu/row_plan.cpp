@@ -439,7 +439,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   plan.tall = is_tall(p, task);
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
-  plan.direct = straight && plan.columns == Columns::per_channel && is_worth_direct(p);
+  const bool keys = size_of(p.dtype) < lane && is_floating(p.dtype) && p.reduction == Reduction::max && !p.with_indices;
+  plan.direct = straight && plan.columns == Columns::per_channel && is_worth_direct(p) &&
+                (!keys || plan.inner >= 2 * lanes);  // see MaxOfKeysRow
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
     plan.code_kind = Codes::ascending;

@@ -252,9 +252,10 @@ struct Strips {
   std::int64_t lanes;
 
   explicit Strips(const StripPlan& plan) {
-    // The shorter the vectors, the fewer of them cross a line.
-    using Short = hn::CappedTag<C, kFew>;
+    // The shorter the vectors, the fewer of them cross a line. (Values that keys could not tell are rare.)
+    constexpr bool kRare = kFold == Fold::max && kIsHalf<T> && !kStripsOfKeys<C, T>;
     using Long = hn::ScalableTag<C>;
+    using Short = std::conditional_t<kRare, Long, hn::CappedTag<C, kFew>>;
     const bool few = plan.columns <= static_cast<std::int64_t>(kFew);
     fold = few ? ChooseStrip<kFold, Short, T>(plan) : ChooseStrip<kFold, Long, T>(plan);
     lanes = static_cast<std::int64_t>(few ? hn::Lanes(Short()) : hn::Lanes(Long()));

@@ -114,7 +114,7 @@ HWY_INLINE void CopyVectors(D d, const T* from, T* to, std::int64_t count) {
 /// A target row of columns of many channels where no two windows share a column: each output's gradient, divided, in every column
 /// that it sees, as C or rounded to T. `source`: the tile's first source column.
 template <class C, class T, class Target>
-void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
+HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
                Target* HWY_RESTRICT to) {
   const hn::ScalableTag<C> d;
   using Rounded = RoundedTag<Target, decltype(d)>;

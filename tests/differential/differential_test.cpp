@@ -197,6 +197,17 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nchw n2c5 h17w28 k3 s1 p2:2 d2",
              "max2d bf16 nchw n2c5 h19w40 k3 s1 p1 d3x1 idx:window",
              "max3d f32 ncdhw n1c3 d5h9w37 k2x3x3 s1 p0x1x1 d1x2x3 idx:window",
+             "max2d bf16 nhwc n1c64 h11w12 k3 s2 p1",
+             "max2d f16 nhwc n1c230 h9w10 k3 s1 p1",
+             "max2d bf16 nhwc n2c70 h16w17 k8 s7x8 p1",
+             "max2d f16 nchw n9c3 h15w24 k3 s2 p1",
+             "max2d f16 nchw n9c3 h15w81 k3 s2 p1 ceil",
+             "max2d bf16 nchw n9c3 h11w40 k3 s1 p1",
+             "max2d f16 nchw n9c1 h11w70 k3 s1 p2x3:2x3 d2x3",
+             "max2d bf16 nchw n9c1 h11w24 k3 s1 p2:2 d2",
+             "max2d f16 nchw n9c3 h9w75 k2",
+             "max3d bf16 ncdhw n3c3 d6h10w70 k2",
+             "max3d f16 ncdhw n3c3 d6h10w35 k3 s2 p1",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
          }) {
@@ -222,6 +233,18 @@ TEST(Differential, EveryWayToDoIt) {
            "avg2d f32 nhwc n1c100 h9w10 k2 s2 p1",
            "avg2d bf16 nhwc n1c200 h9w10 k3x2 s3 p1 nopad ceil",
            "avg2d f64 nhwc n1c40 h14w14 k7",
+           "avg2d f32 nhwc n1c70 h20w23 k10",
+           "avg2d f64 nhwc n1c21 h12w40 k4x20",
+           "avg2d bf16 nhwc n1c150 h20w70 k5x33 p2x3 nopad",
+           "avg2d u8 nhwc n1c70 h20w23 k10x11",
+           "avg2d f16 nhwc n1c130 h9w14 k3 s1 p1",
+           "avg2d f64 nhwc n1c75 h9w14 k3x5 s1 p1x2 nopad",
+           "avg2d f32 nhwc n1c70 h9w14 k2x3 s1 d1x2",
+           "avg2d bf16 nhwc n1c100 h14w15 k7",
+           "avg2d f32 nhwc n1c600 h15w31 k7 s8",
+           "avg2d f16 nhwc n1c40 h31w61 k5 s6 p1 nopad",
+           "aavg2d bf16 nhwc n2c70 h12w12 out4",
+           "avg2d f32 nhwc n1c64 h9w9 k3x2 s2",
            "avg2d f32 nhwc n1c40 h14w14 k5 s6 p2 div-3",
            "avg3d f32 ndhwc n1c70 d6h7w8 k2 s3",
            "sum2d f32 nhwc n1c40 h9w9 k3 s1",
@@ -316,6 +339,10 @@ TEST(Differential, Corners) {
            "avg2d i8 nchw n1c1 h4w4 k2 div-3",                                    // truncates toward zero
            "max2d f32 nchw n2c3 h8w8 k3 s2 p1 zeros",                             // the first zero's sign stays
            "max2d bf16 nhwc n2c9 h8w8 k3 s2 p1 zeros",                            //
+           "max2d bf16 nhwc n2c64 h8w8 k3 s2 p1 extreme",                         //
+           "max2d f16 nchw n2c9 h8w40 k3 s1 p1 extreme",                          //
+           "max2d f16 nhwc n2c64 h8w8 k2 neginf",                                 //
+           "max2d bf16 nchw n2c9 h8w40 k2 neginf",                                //
            "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              // subnormals are numbers
            "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //
            "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //

@@ -22,7 +22,9 @@ double draw_real(ValueKind kind, DType dtype, Random& random) {
     case ValueKind::nan:
     case ValueKind::inf: {
       const double which = random.uniform();
-      if (which < 0.08 && kind == ValueKind::nan) return std::numeric_limits<double>::quiet_NaN();
+      if (which < 0.08 && kind == ValueKind::nan) {  // of both signs
+        return std::copysign(std::numeric_limits<double>::quiet_NaN(), which < 0.04 ? -1.0 : 1.0);
+      }
       if (which > 0.95) return -kInfinity;
       if (which > 0.90) return kInfinity;
       return reference::round_to(dtype, random.normal());
