@@ -456,7 +456,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
-  const std::int64_t tile_bytes = plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
+  const std::int64_t tile_bytes = plan.direct && !plan.streams ? kWideTileBytes
+                                  : plan.tall                  ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
                                   : task == RowTask::max_backward && plan.inner > 1 ? kGatherTileBytes
                                                                                     : kTileBytes;
   std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);
