@@ -25,9 +25,14 @@ HWY_INLINE void ForTaps(const DirectRun<T, float>& run, std::int64_t at, const T
   }
 }
 
-/// A vector of maxima that keys cannot tell, from values: the last of several NaNs and the first of two zeros are kept.
+/// A vector of maxima with a NaN, of which the last is kept, or a +0, which may come after a -0: keys cannot tell. From values, then.
 template <class T>
-HWY_NOINLINE void MaxOfValues(const DirectRun<T, float>& run, std::int64_t at, T* HWY_RESTRICT result) {
+HWY_NOINLINE void ResolveDoubts(const DirectRun<T, float>& run, std::int64_t at, bool nan, T* HWY_RESTRICT result) {
+  using K = Keys<T>;
+  const hn::ScalableTag<Key> keys;
+  auto minus = hn::MaskFromVec(hn::Zero(keys));
+  ForTaps(run, at, [&](const T* tap) HWY_ATTR { minus = hn::Or(minus, K::IsMinusZero(keys, K::Bits(keys, tap))); });
+  if (!nan && hn::AllFalse(keys, minus)) return;
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (int half = 0; half < 2; ++half) {
@@ -55,14 +60,7 @@ HWY_INLINE void MaxOfKeys(const DirectRun<T, float>& run, std::int64_t at, T* HW
     K::Store(d, best[v], result + v * lanes);
     const auto zeros = K::IsZero(d, best[v]), nans = K::IsNaN(d, best[v]);
     if (HWY_LIKELY(hn::AllFalse(d, hn::Or(zeros, nans)))) continue;
-    bool doubtful = !hn::AllFalse(d, nans);
-    if (!doubtful) {  // +0, perhaps behind a -0
-      auto minus = hn::MaskFromVec(hn::Zero(d));
-      ForTaps(run, at + v * lanes,
-              [&](const T* tap) HWY_ATTR { minus = hn::Or(minus, K::IsMinusZero(d, K::Bits(d, tap))); });
-      doubtful = !hn::AllFalse(d, minus);
-    }
-    if (doubtful) MaxOfValues(run, at + v * lanes, result + v * lanes);
+    ResolveDoubts(run, at + v * lanes, !hn::AllFalse(d, nans), result + v * lanes);
   }
 }
 

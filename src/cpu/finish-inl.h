@@ -70,6 +70,12 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
     for (std::int64_t o = 0; o < columns; ++o) {
       const auto divisor =
           static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
+      if (sizeof(C) <= 4 && divisor != 0 && divisor != -1) {
+        // In vectors. Truncated, the quotient of doubles is exact as long as the dividend has fewer bits than their fraction.
+        const auto by = static_cast<double>(divisor);
+        for (std::int64_t c = o * inner; c < (o + 1) * inner; ++c) to[c] = static_cast<C>(values[c] / by);
+        continue;
+      }
       for (std::int64_t c = 0; c < inner; ++c) {
         const C sum = values[o * inner + c];
         to[o * inner + c] = divisor == 0 ? sum : static_cast<C>(DivideTowardZero(sum, divisor));

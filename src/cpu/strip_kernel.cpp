@@ -149,7 +149,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   StripPlan plan{};
   // Columns are numbered in the lanes of keys, from the padding in front to the last vector's end.
   const bool numbered = width.input <= std::numeric_limits<std::int16_t>::max() / 2;
-  plan.keys = halves && !sums && !p.with_indices && numbered && !(dilated && width.output < 2 * lanes);
+  plan.keys = halves && !sums && !p.with_indices && numbered && !dilated;
   if (plan.keys) lanes *= 2;
   plan.planes = p.batch * p.channels;
   plan.source_pitch = source.pitch;

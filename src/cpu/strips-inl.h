@@ -48,6 +48,7 @@ struct Strip {
   std::int64_t room;  // elements that may be written from `to` on
   T* to;
   CodeOf<C>* codes;
+  std::int64_t planes = 1;  // that follow each other: their strips are alike, and none has codes
 };
 
 /// The whole of a vector, or as many of its lanes as there is room for. (There is no masked store of halves everywhere: they always have room.)
@@ -104,18 +105,20 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
     inside[tap] = hn::RebindMask(
         d, hn::AndNot(hn::Lt(column, hn::Zero(di)), hn::Lt(column, hn::Set(di, static_cast<Code>(plan.width)))));
   }
-  std::int64_t y = strip.first_row * kStride - plan.top;  // the next input row
+  const T* from = strip.from;
+  std::int64_t y = 0;  // the next input row
   // Positions of its first taps, where those are the indices.
   auto row_codes = hn::Zero(di), next_codes = hn::Zero(di);
+  const std::int64_t first_y = strip.first_row * kStride - plan.top;
   if (kIndexed && plan.flat) {
-    row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + y) * pitch)));
+    row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + first_y) * pitch)));
     next_codes = hn::Set(di, static_cast<Code>(row_step * pitch));
   }
   const std::int64_t tap_code = kDilated && plan.flat ? step : 1, deep_code = plan.flat ? heights * pitch : 0;
   auto fold_row = [&](auto& row, auto deep) HWY_ATTR CENOTE_ALWAYS_INLINE {
     hn::Vec<D> v[kTaps];
     if (static_cast<std::uint64_t>(y) < static_cast<std::uint64_t>(heights)) {
-      const T* at = strip.from + (deep() * heights + y) * pitch;
+      const T* at = from + (deep() * heights + y) * pitch;
       if (ahead != 0) {
         // As numbers: it may lie beyond the tensor.
         const std::uintptr_t there =
@@ -162,11 +165,6 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   };
   constexpr std::integral_constant<int, 0> kFirst;
   Row row[kDeep * kTaps];
-  CENOTE_UNROLL
-  for (int i = 0; i < kKept; ++i) {
-    fold_row(row[i], kFirst);
-    next_row();
-  }
   T* HWY_RESTRICT to = strip.to;
   Code* HWY_RESTRICT codes = strip.codes;
   const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
@@ -174,57 +172,66 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   const std::int64_t apart = row_step * columns;
   std::int64_t room = strip.room;
   auto nans = hn::MaskFromVec(hn::Zero(d)), zeros = nans;
-  for (std::int64_t o = strip.first_row; o < strip.end_row; o += row_step, to += apart, room -= apart) {
+  for (std::int64_t plane = 0; plane < strip.planes; ++plane) {
+    y = first_y;
     CENOTE_UNROLL
-    for (int i = kKept; i < kTaps; ++i) {
+    for (int i = 0; i < kKept; ++i) {
       fold_row(row[i], kFirst);
-      if constexpr (kDeep == 2) fold_row(row[kTaps + i], std::integral_constant<int, 1>());
       next_row();
     }
-    if constexpr (kFold == Fold::sum) {
-      auto sum = hn::Zero(d);
+    for (std::int64_t o = strip.first_row; o < strip.end_row; o += row_step, to += apart, room -= apart) {
       CENOTE_UNROLL
-      for (int tap = 0; tap < kTaps; ++tap) {
-        auto down = row[0].taps[tap];
+      for (int i = kKept; i < kTaps; ++i) {
+        fold_row(row[i], kFirst);
+        if constexpr (kDeep == 2) fold_row(row[kTaps + i], std::integral_constant<int, 1>());
+        next_row();
+      }
+      if constexpr (kFold == Fold::sum) {
+        auto sum = hn::Zero(d);
         CENOTE_UNROLL
-        for (int i = 1; i < kDeep * kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
-        sum = hn::Add(sum, down);
-      }
-      if (plan.multiplies) {
-        sum = hn::Mul(sum, hn::Set(d, static_cast<C>(1 / plan.divisor)));
+        for (int tap = 0; tap < kTaps; ++tap) {
+          auto down = row[0].taps[tap];
+          CENOTE_UNROLL
+          for (int i = 1; i < kDeep * kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
+          sum = hn::Add(sum, down);
+        }
+        if (plan.multiplies) {
+          sum = hn::Mul(sum, hn::Set(d, static_cast<C>(1 / plan.divisor)));
+        } else {
+          const auto by = plan.divisor != 0 ? hn::Set(d, static_cast<C>(plan.divisor))
+                                            : hn::LoadU(d, plan.divisors.data() + o * columns + strip.column);
+          sum = Quotient(d, sum, by, plan.divisor < 0);
+        }
+        StoreUpTo(d, sum, room, to);
       } else {
-        const auto by = plan.divisor != 0 ? hn::Set(d, static_cast<C>(plan.divisor))
-                                          : hn::LoadU(d, plan.divisors.data() + o * columns + strip.column);
-        sum = Quotient(d, sum, by, plan.divisor < 0);
-      }
-      StoreUpTo(d, sum, room, to);
-    } else {
-      Accumulator<D, kFold, false> a = row[0];
-      if constexpr (kIndexed) {
-        if (first_codes != nullptr) {
-          // Where all taps are as low as the identity, the first inside the input is the one.
-          a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
-          a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
-          first_codes += apart;
+        Accumulator<D, kFold, false> a = row[0];
+        if constexpr (kIndexed) {
+          if (first_codes != nullptr) {
+            // Where all taps are as low as the identity, the first inside the input is the one.
+            a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
+            a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
+            first_codes += apart;
+          }
+        }
+        CENOTE_UNROLL
+        for (int i = 1; i < kDeep * kTaps; ++i) {
+          a.Next(d, row[i].value,
+                 [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_code))); });
+        }
+        StoreUpTo(d, a.value, room, to);
+        if constexpr (kStripsOfKeys<C, T>) {
+          nans = hn::Or(nans, Keys<T>::IsNaN(d, a.value));
+          zeros = hn::Or(zeros, Keys<T>::IsZero(d, a.value));
+        }
+        if constexpr (kIndexed) {
+          hn::StoreU(a.code, di, codes);
+          codes += apart;
         }
       }
       CENOTE_UNROLL
-      for (int i = 1; i < kDeep * kTaps; ++i) {
-        a.Next(d, row[i].value,
-               [&]() HWY_ATTR { return hn::Add(CodesOf(d, row[i]), hn::Set(di, static_cast<Code>(i * row_code))); });
-      }
-      StoreUpTo(d, a.value, room, to);
-      if constexpr (kStripsOfKeys<C, T>) {
-        nans = hn::Or(nans, Keys<T>::IsNaN(d, a.value));
-        zeros = hn::Or(zeros, Keys<T>::IsZero(d, a.value));
-      }
-      if constexpr (kIndexed) {
-        hn::StoreU(a.code, di, codes);
-        codes += apart;
-      }
+      for (int i = 0; i < kKept; ++i) row[i] = row[i + kStride];
     }
-    CENOTE_UNROLL
-    for (int i = 0; i < kKept; ++i) row[i] = row[i + kStride];
+    from += plan.source_pitch;
   }
   return {!hn::AllFalse(d, nans), !hn::AllFalse(d, zeros)};
 }
@@ -237,7 +244,8 @@ StripFn<T, C> ChooseStrip(const StripPlan& plan) {
   if (plan.together == 2) return FoldStrip<kFold, 2, 2, 2, false, D, T>;
   if (plan.taps == 2) return FoldStrip<kFold, 2, 2, 1, false, D, T>;
   if (plan.stride == 2) return FoldStrip<kFold, 3, 2, 1, false, D, T>;
-  if constexpr (std::is_same_v<D, hn::ScalableTag<C>>) {  // dilated windows have columns enough
+  if constexpr (std::is_same_v<D, hn::ScalableTag<C>> &&
+                !std::is_same_v<C, Key>) {  // dilated windows have columns enough
     if (plan.step > 1 || plan.row_step > 1) return FoldStrip<kFold, 3, 1, 1, true, D, T>;
   }
   return FoldStrip<kFold, 3, 1, 1, false, D, T>;
@@ -283,6 +291,30 @@ struct Strips {
     return doubts;
   }
 };
+
+/// Planes from `plane` on that one strip each covers, folded straight to where they belong. Returns how many were.
+template <Fold kFold, class T, class C>
+std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& strips, std::int64_t plane,
+                              std::int64_t end, const T* source, T* target) {
+  const std::int64_t outputs = plan.rows * plan.columns;
+  if (plan.staged || plan.slices != 1 || plan.together != 1 || plan.kept != 0 || plan.row_step != 1 ||
+      plan.columns > strips.lanes || plan.target_pitch != outputs || plane * plan.source_pitch < plan.left) {
+    return 0;
+  }
+  end = smaller(end, (plan.extent - plan.reach) / plan.source_pitch + 1);  // what is read must be there
+  if (plan.extent < plan.reach || plane >= end) return 0;
+  strips.fold(plan, {.from = source + plane * plan.source_pitch - plan.left,
+                     .slice = 0,
+                     .column = 0,
+                     .first_row = 0,
+                     .end_row = plan.rows,
+                     .first_codes = nullptr,
+                     .room = (end - plane) * outputs,
+                     .to = target + plane * outputs,
+                     .codes = nullptr,
+                     .planes = end - plane});
+  return end - plane;
+}
 
 /// The same by keys, and again by values where keys cannot tell.
 template <class T, class C>
@@ -399,6 +431,13 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   Writers writers;
   for (std::int64_t plane = begin; plane < end; ++plane) {
     const T* source = static_cast<const T*>(pointers.source);
+    if constexpr (kFold != Fold::max_indexed && std::is_same_v<T, C>) {
+      const std::int64_t done = FoldNarrowPlanes(plan, strips, plane, end, source, static_cast<T*>(pointers.target));
+      if (done > 0) {
+        plane += done - 1;
+        continue;
+      }
+    }
     T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
     auto readable = [&](std::int64_t z) { return ReadableSlice(plan, source, plane, z, scratch); };
     auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };

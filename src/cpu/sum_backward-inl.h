@@ -115,7 +115,7 @@ HWY_INLINE void CopyVectors(D d, const T* from, T* to, std::int64_t count) {
 /// that it sees, as C or rounded to T. `source`: the tile's first source column.
 template <class C, class T, class Target>
 HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
-               Target* HWY_RESTRICT to) {
+                            Target* HWY_RESTRICT to) {
   const hn::ScalableTag<C> d;
   using Rounded = RoundedTag<Target, decltype(d)>;
   using Lane = RoundedLane<Target>;
