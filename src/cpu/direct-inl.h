@@ -1,4 +1,5 @@
-// Columns of many channels: each output is folded straight from its taps, in row-major order, vectors across the channels.
+// Columns of many channels: each output is folded straight from its taps, vectors across the channels. Maxima in row-major order, sums down the
+// rows first.
 #if defined(CENOTE_CPU_DIRECT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_DIRECT_INL_H_
 #undef CENOTE_CPU_DIRECT_INL_H_
@@ -155,7 +156,7 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
     if (shares && !totals.in_lanes) return SumSlidingRun(run, totals, ahead, result);
   }
   if constexpr (kUnrollsTaps<kFold, T>) {
-    const bool unrolls = kFold != Fold::sum || rows * taps <= kFewDirectTaps;
+    const bool unrolls = kFold != Fold::sum || (!totals.in_lanes && rows * taps <= kFewDirectTaps);
     if (unrolls && taps == 2) return FoldDirectRun<kFold, 2>(run, ahead, result, codes);
     if (unrolls && taps == 3) return FoldDirectRun<kFold, 3>(run, ahead, result, codes);
   }

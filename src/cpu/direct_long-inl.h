@@ -1,4 +1,4 @@
-// Sums of columns of many channels under windows of many taps: what is summed so far is kept in L1, so that memory is read as it lies.
+// Sums of columns of many channels under windows whose taps no loop of their own unrolls, above all many: what is summed so far is kept in L1, so that memory is read as it lies.
 #if defined(CENOTE_CPU_DIRECT_LONG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_DIRECT_LONG_INL_H_
 #undef CENOTE_CPU_DIRECT_LONG_INL_H_
@@ -16,6 +16,8 @@ namespace cenote::simd::HWY_NAMESPACE {
 template <class C>
 struct DirectTotals {
   static constexpr std::int64_t kSlots = LaneSums<hn::ScalableTag<C>>::kLanes;
+  // The rows that there is room for, see place_scratch. Sums have 4 bytes at least.
+  static_assert((sizeof(C) < 4 || kSlots <= kRowBlock) && kDoublingTaps <= kRowBlock);
   C* values;
   std::int64_t pitch;  // from slot to slot
   bool in_lanes;

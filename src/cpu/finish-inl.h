@@ -67,18 +67,22 @@ void DivideRow(const RowPlan& plan, std::int64_t first, std::int64_t columns, do
       }
     }
   } else {
-    for (std::int64_t o = 0; o < columns; ++o) {
+    // Columns with one divisor at a time.
+    for (std::int64_t o = 0, next = 0; o < columns; o = next) {
+      next = uniform ? columns : o + 1;
       const auto divisor =
           static_cast<std::int64_t>(row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]));
-      if (sizeof(C) <= 4 && divisor != 0 && divisor != -1) {
-        // In vectors. Truncated, the quotient of doubles is exact as long as the dividend has fewer bits than their fraction.
-        const auto by = static_cast<double>(divisor);
-        for (std::int64_t c = o * inner; c < (o + 1) * inner; ++c) to[c] = static_cast<C>(values[c] / by);
-        continue;
+      const std::int64_t begin = o * inner, end = next * inner;
+      if constexpr (sizeof(C) <= 4) {
+        if (divisor != 0 && divisor != -1) {
+          // In vectors. Truncated, the quotient of doubles is exact as long as the dividend has fewer bits than their fraction.
+          const auto by = static_cast<double>(divisor);
+          for (std::int64_t q = begin; q < end; ++q) to[q] = static_cast<C>(values[q] / by);
+          continue;
+        }
       }
-      for (std::int64_t c = 0; c < inner; ++c) {
-        const C sum = values[o * inner + c];
-        to[o * inner + c] = divisor == 0 ? sum : static_cast<C>(DivideTowardZero(sum, divisor));
+      for (std::int64_t q = begin; q < end; ++q) {
+        to[q] = divisor == 0 ? values[q] : static_cast<C>(DivideTowardZero(values[q], divisor));
       }
     }
   }

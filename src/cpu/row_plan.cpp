@@ -330,6 +330,7 @@ void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes, st
     buffered = larger(buffered, tile.pad_left + tile.source_columns + tile.pad_right);
     result = larger(result, tile.target_columns + tile.column_shift);
   }
+  if (plan.direct) buffered = 0;
   const std::size_t slack = 8 * vector_bytes;  // whole vectors, up to four of them for a strided load
   const std::size_t inner = static_cast<std::size_t>(plan.inner);
   auto bytes = [&](std::int64_t columns, std::size_t element) {
@@ -346,7 +347,8 @@ void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes, st
   plan.result_at = take(bytes(result, lane));
   plan.result_codes_at = take(bytes(result, lane));
   const std::int64_t longest = larger(buffered, result);
-  plan.packed_pitch = bytes(longest, std::max(lane, size_of(plan.problem.dtype)));
+  // Rows; or, straight from the taps, what is known of a column, see DirectTotals.
+  plan.packed_pitch = bytes(plan.direct ? 1 : longest, std::max(lane, size_of(plan.problem.dtype)));
   plan.packed_at = take(plan.packed_pitch * kRowBlock);
   plan.slot_pitch = bytes(buffered, lane);
   plan.slots_at = take(static_cast<std::size_t>(slots) * 2 * plan.slot_pitch);
@@ -440,7 +442,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const bool straight =
       task == RowTask::fold && plan.source.dense && !plan.tall && p.reduction != Reduction::power && !p.absolute;
   const bool keys = size_of(p.dtype) < lane && is_floating(p.dtype) && p.reduction == Reduction::max && !p.with_indices;
-  plan.direct = straight && plan.columns == Columns::per_channel && is_worth_direct(p) &&
+  plan.direct = straight && lanes > 1 && plan.columns == Columns::per_channel && is_worth_direct(p) &&
                 (!keys || plan.inner >= 2 * lanes);  // see MaxOfKeysRow
   const bool uneven_axis = axis.rule == WindowRule::adaptive;
   if (!p.with_indices) {
@@ -456,8 +458,10 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
 
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
-  const std::int64_t tile_bytes = plan.direct && !plan.streams ? kWideTileBytes
-                                  : plan.tall                  ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
+  const std::int64_t rows = plan.outer * p.axis[0].output * p.axis[1].output;
+  const bool wide = plan.direct && !plan.streams && rows >= kManyRows;
+  const std::int64_t tile_bytes = wide        ? kWideTileBytes
+                                  : plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
                                   : task == RowTask::max_backward && plan.inner > 1 ? kGatherTileBytes
                                                                                     : kTileBytes;
   std::int64_t tile_columns = larger(1, tile_bytes / column_bytes / sources_per_target);

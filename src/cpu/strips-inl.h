@@ -1,5 +1,5 @@
 // Small square windows over planar rows: a vector of columns at a time, down the rows. Each row is folded along once and stays in
-// registers for as long as windows see it. Maxima are taken in row-major order, ties and NaN as they come; sums down the rows first, the
+// registers for as long as windows see it. Maxima are taken in row-major order, ties and NaN as they come (of halves by keys); sums down the rows first, the
 // order of all other ways to sum.
 #if defined(CENOTE_CPU_STRIPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_STRIPS_INL_H_
@@ -316,7 +316,7 @@ std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& 
   return end - plane;
 }
 
-/// The same by keys, and again by values where keys cannot tell.
+/// Strips of keys, and again of values where keys cannot tell.
 template <class T, class C>
 struct KeyStrips {
   Strips<Fold::max, T, Key> keys;

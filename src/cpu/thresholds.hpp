@@ -18,8 +18,9 @@ inline constexpr std::int64_t kMostColumns = std::int64_t{1} << 24;
 
 /// Source bytes of a tile in the compute type. Half of a 32 KiB L1 leaves room for the source rows themselves and the result.
 inline constexpr std::int64_t kTileBytes = 16 * 1024;
-/// The same where windows are wide, in L2; and where outputs are folded straight from their taps to where they belong, and nothing is buffered. (3x3/1
-/// averages over 17 x 17 x 288, one thread: 19.8 us with tiles of 16 KiB, 18.6 with these, bf16 28.9 and 25.3.)
+/// The same where windows are wide, in L2; and where outputs are folded straight from their taps and there are rows enough for threads to share. (3x3/1
+/// averages over 17 x 17 x 288, one thread: 19.8 us with tiles of 16 KiB, 18.6 with these, bf16 28.9 and 25.3. How many rows: not measured.)
+inline constexpr std::int64_t kManyRows = 64;
 inline constexpr std::int64_t kWideTileBytes = 96 * 1024;
 /// The same where inputs gather straight from the outputs that see them, and nothing is buffered. (3x3/2 over 55 x 55 x 96, two threads: 245 us
 /// with tiles of 16 KiB, 225 with 32, 253 with 8, 293 with 4.)
@@ -33,7 +34,7 @@ inline constexpr std::int64_t kDoublingTaps = 7;
 inline constexpr std::int64_t kTallTaps = 10;
 inline constexpr std::int64_t kMostTallTaps = 1024;
 inline constexpr std::int64_t kTallBytes = 256 * 1024;
-/// Sums of more taps than this, in columns of many channels, are kept in L1 and not in registers, all channels of a column before the next: memory is
+/// Sums of more taps than this, in columns of many channels, or of neither two nor three along the row, are kept in L1 and not in registers, all channels of a column before the next: memory is
 /// read as it lies. (Two threads: 7x7/7 over 26 MB 278 us, 358 down and along, 396 with a few vectors of channels under the whole window; 8x8/8 over
 /// 51 MB 1080, 1165, 2415.) Maxima, folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of
 /// what is written around the caches (8x8/8 over 51 MB 2415 straight, 1102 down and along).
