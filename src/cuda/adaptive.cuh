@@ -2,7 +2,8 @@
 // that their bounds and divisors are worked out once for many elements. An element lies in one window or in two along either axis.
 #pragma once
 
-#include "cuda/forward.cuh"
+#include "cuda/spread_down.cuh"
+#include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
 
@@ -88,11 +89,57 @@ __global__ void __launch_bounds__(kBlock, kLanes > 1 ? 5 : 0)
   }
 }
 
+inline constexpr int kAdaptiveBlock = 128;
+
+/// The same for dense planar tensors of small planes: a block keeps a few of them in shared memory, a thread to a window of at most
+/// kMost x kMost taps.
+template <class T, int kMost>
+__global__ void __launch_bounds__(kAdaptiveBlock)
+    average_adaptive_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  using Sum = Accumulator<T>;
+  const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
+  const Int outputs = h.output * w.output, elements = h.input * w.input;
+  const Int first_plane = static_cast<Int>(blockIdx.x) * p.tiling.planes;
+  const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
+  const T* source = static_cast<const T*>(at.input) + static_cast<std::int64_t>(first_plane) * elements;
+  const auto* input = reinterpret_cast<const T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(source) & 15));
+  stage_run<kAdaptiveBlock>(tile_memory, source, planes * elements);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  T* output = static_cast<T*>(at.output) + static_cast<std::int64_t>(first_plane) * outputs;
+  for (Int i = static_cast<Int>(threadIdx.x); i < planes * outputs; i += kAdaptiveBlock) {
+    Int plane = i;
+    const Int ox = take(plane, w.by_output), oy = take(plane, h.by_output);
+    const Int left = adaptive_first(w, ox), columns = adaptive_last(w, ox) - left;
+    const Int top = adaptive_first(h, oy), rows = adaptive_last(h, oy) - top;
+    const T* row = input + plane * elements + top * w.input + left;
+    Sum sum[1] = {};
+#pragma unroll
+    for (int y = 0; y < kMost; ++y) {
+      if (y < rows) {
+        Sum line = 0;
+#pragma unroll
+        for (int x = 0; x < kMost; ++x) {
+          if (x < columns) line += widen(row[x]);
+        }
+        sum[0] += line;
+        row += w.input;
+      }
+    }
+    divide_all_by<T>(sum, rows * columns);
+    output[i] = narrow<T>(sum[0]);
+  }
+}
+
 /// The backward of the same.
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kBlock)
     spread_adaptive(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
@@ -167,26 +214,24 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
-/// What the small planes of a block may have: elements, outputs, rows and columns in all.
-inline constexpr int kAdaptiveElements = 4096, kAdaptiveOutputs = 2048, kAdaptiveLines = 1024;
-
-/// The same for dense planar tensors of small planes: a block divides the gradients of a few planes once; then elements of all of them
-/// follow each other, and each adds what it is sent in the same order.
+/// The same for dense planar tensors of small planes: a block divides the gradients of a few planes once; then a thread goes down each
+/// column of elements, and what they add up to leaves in pieces of 16 bytes.
 template <class T>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kAdaptiveBlock)
     spread_adaptive_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
+  keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
-  __shared__ Sum shares[kAdaptiveOutputs];
-  // The first share that a row's or a column's elements see, and whether they see the next as well.
-  __shared__ Int rows[kAdaptiveLines], columns[kAdaptiveLines];
   const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
   const Int thread = static_cast<Int>(threadIdx.x), outputs = h.output * w.output, elements = h.input * w.input;
   const Int first_plane = static_cast<Int>(blockIdx.x) * p.tiling.planes;
   const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
+  T* target = static_cast<T*>(at.grad_input) + static_cast<std::int64_t>(first_plane) * elements;
+  auto* results = reinterpret_cast<T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(target) & 15));
+  auto* shares = reinterpret_cast<Sum*>(tile_memory + p.tiling.codes_at);
   const T* grad = static_cast<const T*>(at.grad_output) + static_cast<std::int64_t>(first_plane) * outputs;
-  for (Int i = thread; i < planes * outputs; i += kBlock) {
+  for (Int i = thread; i < planes * outputs; i += kAdaptiveBlock) {
     Int oy = i;
     const Int ox = take(oy, w.by_output);
     oy = take(oy, h.by_output);
@@ -195,30 +240,41 @@ __global__ void __launch_bounds__(kBlock)
                      (adaptive_last(h, oy) - adaptive_first(h, oy)) * (adaptive_last(w, ox) - adaptive_first(w, ox)));
     shares[i] = share[0];
   }
-  for (Int i = thread; i < planes * h.input; i += kBlock) {
-    Int plane = i;
-    const Reach<Int> reach = cover_of(h, take(plane, h.by_input));
-    rows[i] = 2 * ((plane * h.output + reach.first) * w.output) + (reach.last > reach.first ? 1 : 0);
-  }
-  for (Int x = thread; x < w.input; x += kBlock) {
-    const Reach<Int> reach = cover_of(w, x);
-    columns[x] = 2 * reach.first + (reach.last > reach.first ? 1 : 0);
+  __syncthreads();
+  for (Int item = thread; item < planes * w.input; item += kAdaptiveBlock) {
+    Int plane = item;
+    const Int x = take(plane, w.by_input);
+    const Int before = __popc(p.columns_begin & (UINT32_MAX >> (31 - x)));  // windows that end before this column
+    const bool two = (p.columns_shared >> x & 1) != 0;
+    const Sum* from = shares + plane * outputs + before;
+    const Sum* end = shares + (plane + 1) * outputs;
+    // What the windows of one row send to this column.
+    auto next_sent = [&] {
+      Sum sent = 0;
+      if (from < end) {
+        sent += from[0];
+        if (two) sent += from[1];
+      }
+      from += w.output;
+      return sent;
+    };
+    Sum now = next_sent(), next = next_sent();
+    T* to = results + plane * elements + x;
+    unsigned begins = p.rows_begin, shared = p.rows_shared;
+#pragma unroll 2
+    for (Int y = 0; y < h.input; ++y) {
+      if ((begins & 1) != 0) {
+        now = next;
+        next = next_sent();
+      }
+      *to = narrow<T>((shared & 1) != 0 ? now + next : now);
+      to += w.input;
+      begins >>= 1;
+      shared >>= 1;
+    }
   }
   __syncthreads();
-  T* result = static_cast<T*>(at.grad_input) + static_cast<std::int64_t>(first_plane) * elements;
-#pragma unroll 4
-  for (Int i = thread; i < planes * elements; i += kBlock) {
-    Int line = i;
-    const Int column = columns[take(line, w.by_input)], row = rows[line];
-    const Sum* from = shares + row / 2 + column / 2;
-    Sum sum = Sum{0} + from[0];
-    if (column & 1) sum += from[1];
-    if (row & 1) {
-      sum += from[w.output];
-      if (column & 1) sum += from[w.output + 1];
-    }
-    result[i] = narrow<T>(sum);
-  }
+  store_run<kAdaptiveBlock>(target, results, planes * elements);
 }
 
 }  // namespace cenote::gpu

@@ -2,7 +2,7 @@
 // along the row.
 #pragma once
 
-#include "cuda/rows.cuh"
+#include "cuda/packed_strip.cuh"
 
 namespace cenote::gpu {
 
@@ -17,21 +17,14 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kWords = kOut / 2;
   // Signed bytes are compared as unsigned ones, half of the range away.
   constexpr unsigned kBias = Number<T>::dtype == DType::u8 ? 0 : 0x80808080U;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
-  if (thread >= p.grid.threads) return;
-  Place<Int> place = p.grid.place(thread);
-  place.y *= p.strip;
-  place.x *= kOut;
-  const Int height = p.axis[1].input, end = least(place.y + p.strip, p.axis[1].output);
-  const T* input =
-      static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + place.z * p.input.d + 2 * place.x;
-  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
+  if (thread_of_grid() >= p.grid.threads) return;
+  PackedStrip<T, kOut> strip(p, at);
   struct Row {
     unsigned even[kWords], odd[kWords];
     unsigned before;  // the column before the thread's own, in the upper half
   };
   auto load_row = [&](Int y) {
-    const T* from = input + least(most(y, 0), height - 1) * p.input.h;
+    const T* from = strip.row_near(p, y);
     Row row;
 #pragma unroll
     for (int i = 0; i < kWords; i += 4) {
@@ -45,12 +38,12 @@ __global__ void __launch_bounds__(kBlock)
     }
     // Left of the input the first column stands in once more: it changes nothing.
     row.before = row.even[0] << 16;
-    if (place.x > 0)
+    if (strip.place.x > 0)
       row.before = (static_cast<unsigned>(static_cast<std::uint8_t>(__ldg(from - 1))) ^ (kBias & 0xff)) << 16;
     return row;
   };
-  Row above = load_row(2 * place.y - 1);
-  for (Int y = place.y; y < end; ++y) {
+  Row above = load_row(2 * strip.place.y - 1);
+  for (Int y = strip.place.y; y < strip.end; ++y) {
     const Row middle = load_row(2 * y), below = load_row(2 * y + 1);
     auto down = [](unsigned a, unsigned b, unsigned c) { return __vmaxu2(__vmaxu2(a, b), c); };
     unsigned previous = down(above.before, middle.before, below.before), result[kWords];
@@ -65,11 +58,11 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int i = 0; i < kWords; i += 2) packed[i / 2] = __byte_perm(result[i], result[i + 1], 0x6420) ^ kBias;
     if constexpr (kOut == 16) {
-      *reinterpret_cast<uint4*>(output) = {packed[0], packed[1], packed[2], packed[3]};
+      *reinterpret_cast<uint4*>(strip.output) = {packed[0], packed[1], packed[2], packed[3]};
     } else {
-      *reinterpret_cast<uint2*>(output) = {packed[0], packed[1]};
+      *reinterpret_cast<uint2*>(strip.output) = {packed[0], packed[1]};
     }
-    output += p.output.h;
+    strip.output += p.output.h;
     above = below;
   }
 }

@@ -36,11 +36,15 @@ void Backward::choose(Launches& result) {
   const bool often_seen = share == Share::index && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
   if (often_seen && !is_empty() && by_winners(result)) return;
   if (gather_down(result, share)) {
-    if (!channels_fastest) gather_aligned_rows(result, share);
-    if (share == Share::index) channels_fastest ? gather_staged_channels(result) : gather_staged(result);
-    if (!channels_fastest && share == Share::sum) spread_aligned_runs(result, share);
-    if (!channels_fastest && result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
-    if (share == Share::sum) spread_whole_windows(result, share);
+    if (share == Share::index && gather_columns(result)) return;
+    if (channels_fastest) {
+      if (share == Share::index) gather_staged_channels(result);
+    } else if (share != Share::index || !gather_staged(result)) {
+      gather_aligned_rows(result, share);
+      if (share == Share::sum) spread_aligned_runs(result, share);
+      if (result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
+    }
+    spread_whole_windows(result, share);
     return;
   }
   if (channels_fastest && spread_down(result, share)) return;

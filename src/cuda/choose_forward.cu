@@ -48,7 +48,28 @@ class Forward : public Choice {
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
     if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
       result.vector = walk(p_, kernels_.average_adaptive(Way::channels), false, true, rows);
+    if (!channels_fastest) adaptive_planes(result);
     return true;
+  }
+
+  /// The same for planes of which a block can keep a few.
+  void adaptive_planes(Launches& result) {
+    constexpr std::int64_t kWantedBytes = 16 << 10;
+    const std::int64_t planes = p_.batch * p_.channels;
+    const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
+    const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
+    if (bytes > kWantedBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) ||
+        planes > INT32_MAX / 2 || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+      return;
+    }
+    const std::int64_t together = planes_together(planes, kWantedBytes / bytes, outputs, kAdaptiveBlock);
+    result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
+    result.scalar.narrow.tiling.planes = static_cast<std::int32_t>(together);
+    result.scalar.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
+    result.scalar.tiles = ceil_div(planes, together);
+    result.scalar.block = kAdaptiveBlock;
+    result.scalar.shared_bytes = static_cast<std::size_t>(together * bytes + 16);
+    result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
   }
 
   /// Windows of many taps of neighbouring channels, straight from memory.
@@ -223,8 +244,20 @@ class Forward : public Choice {
         lanes.tiles = ceil_div(items, kBlock / 32 * kSlideLanes);
         result.scalar = lanes;
       }
+      slide_planes(result);
     }
     return true;
+  }
+
+  /// The same for planes that a block can keep whole.
+  void slide_planes(Launches& result) {
+    const Function function = kernels_.slide_planes();
+    if (function.entry == nullptr || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) return;
+    Launch launch = make_launch(p_, function, false, false, false, 1);
+    if (!launch.narrow.uniform_divisor || !cut_slides(launch, p_, function)) return;
+    result.scalar = launch;
+    result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
+                  std::to_string(launch.narrow.strip) + " rows";
   }
 
   /// Small square windows, by threads that walk down.
@@ -260,6 +293,7 @@ class Forward : public Choice {
       if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
                   : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
         result.vector = walk(p_, vector, false, true, rows);
+        deep_maxima(result, Way::channels);
       }
       return true;
     }
@@ -278,23 +312,46 @@ class Forward : public Choice {
         result.vector.paired = columns.columns;
       }
       result.name += ", " + std::to_string(columns.columns) + " columns at once";
-      packed_rows(result);
+      packed_maxima(result);
+      deep_maxima(result, Way::columns);
       return true;
     }
     packed_pairs(result);
     return true;
   }
 
-  /// Maxima of narrow elements, several to a register; `result` holds another way already, for pointers that are not aligned.
-  void packed_rows(Launches& result) {
+  /// Maxima of windows that also overlap along the depth; `result` holds another way already, whose pointers and rows are aligned alike.
+  void deep_maxima(Launches& result, Way way) {
     const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    const int lanes = kernels_.lanes, columns = w.input % (2 * lanes) == 0 ? lanes : lanes / 2;
-    const Function function = kernels_.fold_packed_rows(columns);
-    if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || !is_identity(d) || h.kernel != 3 ||
-        h.stride != 2 || w.stride != 2 || h.pad_begin != 1 || w.pad_begin != 1 || w.input % (2 * columns) != 0 ||
+    const Function function = kernels_.fold_deep(way, static_cast<int>(w.pad_begin));
+    if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || d.kernel != 3 || d.stride != 2 ||
+        d.dilation != 1 || h.kernel != 3 || h.stride != 2 || w.stride != 2 || is_few(false)) {
+      return;
+    }
+    const int paired = result.vector.paired;
+    const std::int64_t pairs = ceil_div(d.output, kDeepOutputs);
+    result.vector = walk(p_, function, false, way == Way::channels, 4);
+    result.vector.paired = paired;
+    result.vector.narrow.grid.flat = pairs == 1;
+    result.vector.narrow.grid.depth = Divisor<std::int32_t>(pairs);
+    result.vector.threads_per_entry = result.vector.threads_per_entry / d.output * pairs;
+    result.name += ", two slices at once";
+  }
+
+  /// Maxima of narrow elements, several to a register; `result` holds another way already, for pointers that are not aligned.
+  void packed_maxima(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    const int lanes = kernels_.lanes;
+    const Function function =
+        kernels_.fold_packed_maxima(p_.with_indices, w.input % (2 * lanes) == 0 ? lanes : lanes / 2);
+    const int columns = function.columns;
+    if (function.entry == nullptr || fold() != Fold::max || !is_identity(d) || h.kernel != 3 || h.stride != 2 ||
+        w.stride != 2 || h.pad_begin != 1 || w.pad_begin != 1 || w.input % (2 * columns) != 0 ||
         w.output * 2 != w.input || !has_aligned_rows(p_.input, lanes) || !has_aligned_rows(p_.output, columns)) {
       return;
     }
+    // With indices, how far a tap is away is kept in 16 bits.
+    if (p_.with_indices && (w.input >= (1 << 15) || !has_aligned_rows(p_.indices, columns))) return;
     result.vector = walk(p_, function, false, false, 2);
     result.name += ", several to a register";
   }

@@ -60,24 +60,62 @@ void Backward::gather_aligned_rows(Launches& result, Share share) {
                 " elements to a thread; else " + name;
 }
 
-void Backward::gather_staged(Launches& result) {
+bool Backward::gather_columns(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || !is_small_square(p_) || !is_identity(d) || h.kernel != 3 || h.stride != w.stride ||
+      h.pad_begin != 1 || w.pad_begin != 1) {
+    return false;
+  }
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+  const Function function = kernels_.gather_columns(channels_fastest ? Way::channels : Way::columns, p_.index_dtype,
+                                                    static_cast<int>(w.stride));
+  if (function.entry == nullptr) return false;
+  if (channels_fastest) {
+    // Every output must be some strip's own.
+    if (w.output > ceil_div(w.input, w.stride) ||
+        !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, function.lanes)) {
+      return false;
+    }
+  } else {
+    const std::int64_t own = function.columns / w.stride;
+    if (w.output * w.stride != w.input || w.input % function.columns != 0 ||
+        !has_aligned_rows(p_.grad_input, function.columns) || !has_aligned_rows(p_.grad_output, own) ||
+        !has_aligned_rows(p_.indices, own)) {
+      return false;
+    }
+  }
+  // Short strips: neighbouring blocks work on neighbouring memory. Narrow elements have rows of fewer bytes (measured on an H200).
+  const std::int64_t rows = channels_fastest ? 16 : size_of(p_.dtype) == 2 ? 8 : 4;
+  Launch launch = walk(p_, function, true, channels_fastest, rows);
+  if (launch.narrow.strip == 1) {  // few threads: the least that strips may have
+    Function two_rows = function;
+    two_rows.rows = 2;
+    launch = make_launch(p_, two_rows, false, true, channels_fastest, function.lanes);
+    launch.narrow.strip = 2;
+  }
+  result.vector = launch;
+  result.name = "walks down strips of " + std::to_string(result.vector.narrow.strip) + " rows, " +
+                std::to_string(function.columns) + " columns at once; else " + result.name;
+  return true;
+}
+
+bool Backward::gather_staged(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
   // Rows so narrow that the outputs of two of them could point to one element have other kernels.
   if (wide_ || is_empty() || is_few(true) || !is_small_square(p_) || h.stride != w.stride || h.kernel <= h.stride ||
       h.input < h.kernel || w.input < w.kernel || w.output < 8 || !is_identity(d) ||
       !is_dense(p_.grad_output, p_, false) || !is_dense(p_.indices, p_, false) || !is_dense(p_.grad_input, p_, true)) {
-    return;
+    return false;
   }
-  // Two-byte elements of aligned rows are gathered from memory as fast.
-  if (result.vector.entry != nullptr && size_of(p_.dtype) == 2) return;
   const Function function =
       kernels_.gather_staged(p_.index_dtype, static_cast<int>(h.kernel), static_cast<int>(h.stride));
-  if (function.entry == nullptr) return;
+  if (function.entry == nullptr) return false;
   Launch launch = make_launch(p_, function, false, true, false, 1);
-  if (!cut_cells(launch, p_, function)) return;
+  if (!cut_cells(launch, p_, function)) return false;
   result.vector = launch;
   result.name = "tiles in shared memory, cells of " + std::to_string(function.rows) + "x" +
                 std::to_string(function.columns) + " elements; else " + result.name;
+  return true;
 }
 
 void Backward::gather_staged_channels(Launches& result) {
@@ -144,18 +182,17 @@ bool Backward::by_winners(Launches& result) {
     return false;
   }
   const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
-  const bool plain = p_.index_kind == IndexKind::flat64;
   auto follows = [](const Layout& layout, std::int64_t width) { return layout.h == width * layout.w; };
   if (follows(p_.grad_input, w.input) && follows(p_.grad_output, w.output) && follows(p_.indices, w.output)) {
     const bool planar = !channels_fastest && is_dense(p_.grad_output, p_, false) && is_dense(p_.indices, p_, false);
-    result.scalar = make_launch(p_, kernels_.add_in_turn(plain, planar), false, true, channels_fastest, 1);
+    result.scalar = make_launch(p_, kernels_.add_in_turn(p_.index_dtype, planar), false, true, channels_fastest, 1);
     if (cut_turns(result.scalar, p_, channels_fastest)) {
       result.scalar.block = planar ? kPlaneBlock : kTurnBlock;
       result.name = "one thread to a plane, outputs in order";
       return true;
     }
   }
-  result.scalar = make_launch(p_, kernels_.add_for_winners(plain), false, true, channels_fastest, 1);
+  result.scalar = make_launch(p_, kernels_.add_for_winners(p_.index_dtype), false, true, channels_fastest, 1);
   if (!cut_parts(result.scalar, p_, channels_fastest)) return false;
   result.name = "parts of planes in shared memory, a thread to each element that won";
   return true;

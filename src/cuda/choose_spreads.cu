@@ -27,6 +27,16 @@ Problem in_rows(const Problem& p, bool indexed) {
   return p;
 }
 
+/// Which positions along an adaptive axis another window begins to see as the first, and which two see, a bit to each.
+void note_seen(const Axis& axis, std::uint32_t& begin, std::uint32_t& shared) {
+  begin = shared = 0;
+  for (std::int64_t i = 0; i < axis.input; ++i) {
+    const Cover seen = cover(axis, i);
+    if (i > 0 && cover(axis, i - 1).first < seen.first) begin |= std::uint32_t{1} << i;
+    if (seen.count > 1) shared |= std::uint32_t{1} << i;
+  }
+}
+
 }  // namespace
 
 void Backward::keep_small_operands(Launch& launch, Share share) const {
@@ -40,7 +50,7 @@ void Backward::keep_small_operands(Launch& launch, Share share) const {
                (p_.axis[1].output - 1) * layout.h + (p_.axis[2].output - 1) * layout.w ==
            small - 1;
   };
-  if (small * (element + (indexed ? index : 0)) > kMostKept || large * element < kLeastStored || large < 16 * small ||
+  if (small * (element + (indexed ? index : 0)) > kMostKept || large * element < kLeastStored || large < 7 * small ||
       !follows(p_.grad_output) || (indexed && !follows(p_.indices)) || launch.batch_per_launch < p_.batch) {
     return;
   }
@@ -105,16 +115,29 @@ bool Backward::spread_adaptive(Launches& result) {
   result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
   if (channels_fastest && channel_vectors({&p_.grad_input, &p_.grad_output}))
     result.vector = walk(p_, kernels_.spread_adaptive(Way::channels), true, true, rows);
+  if (result.vector.entry != nullptr) keep_small_operands(result.vector, Share::sum);
   const std::int64_t planes = p_.batch * p_.channels, elements = h.input * p_.axis[2].input;
   const std::int64_t outputs = h.output * p_.axis[2].output;
-  const std::int64_t together = smaller(smaller(kAdaptiveElements / elements, kAdaptiveOutputs / outputs),
-                                        kAdaptiveLines / larger(h.input, p_.axis[2].input));
-  if (!channels_fastest && together > 0 && !is_few(true) && planes * elements < INT32_MAX - 65536 &&
-      is_dense(p_.grad_input, p_, true) && is_dense(p_.grad_output, p_, false)) {
+  // Shared memory for results and shares.
+  constexpr std::int64_t kWantedBytes = 16 << 10;
+  const auto element = static_cast<std::int64_t>(size_of(p_.dtype));
+  const std::int64_t plane_bytes = elements * element + outputs * 4, more = 32;
+  const std::int64_t together =
+      planes_together(planes, (kWantedBytes - more) / plane_bytes, p_.axis[2].input, kAdaptiveBlock);
+  if (!channels_fastest && together * plane_bytes + more <= kWantedBytes && h.input <= 32 && p_.axis[2].input <= 32 &&
+      !is_few(true) && planes * elements < INT32_MAX - 65536 && is_dense(p_.grad_input, p_, true) &&
+      is_dense(p_.grad_output, p_, false)) {
     result.scalar = make_launch(p_, kernels_.spread_adaptive_planes(), false, true, false, 1);
     result.scalar.narrow.tiling.planes = static_cast<std::int32_t>(together);
     result.scalar.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
+    result.scalar.narrow.tiling.codes_at =
+        static_cast<std::int32_t>(ceil_div(together * elements * element, 16) * 16 + 16);
+    note_seen(h, result.scalar.narrow.rows_begin, result.scalar.narrow.rows_shared);
+    note_seen(p_.axis[2], result.scalar.narrow.columns_begin, result.scalar.narrow.columns_shared);
     result.scalar.tiles = ceil_div(planes, together);
+    result.scalar.block = kAdaptiveBlock;
+    result.scalar.shared_bytes = static_cast<std::size_t>(together * plane_bytes + more + 16);
+    keep_small_operands(result.scalar, Share::sum);
     result.name = "small planes, gradients divided in shared memory";
   }
   return true;
@@ -143,18 +166,19 @@ bool Backward::spread_norms(Launches& result) {
 
 void Backward::spread_whole_windows(Launches& result, Share share) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-  if (wide_ || is_empty() || !is_identity(d)) return;
-  for (const Axis* axis : {&h, &w}) {
-    if (axis->rule != WindowRule::sliding || axis->dilation != 1 || axis->stride != axis->kernel ||
-        axis->pad_begin != 0 || axis->output * axis->kernel != axis->input) {
+  if (wide_ || is_empty()) return;
+  for (const Axis& axis : p_.axis) {
+    if (axis.rule != WindowRule::sliding || axis.dilation != 1 || axis.stride != axis.kernel || axis.pad_begin != 0 ||
+        axis.output * axis.kernel != axis.input) {
       return;
     }
   }
   const bool indexed = share == Share::index;
   for (Way way : {Way::channels, Way::columns, Way::single}) {
-    const Function function = kernels_.spread_windows(way, share, p_.index_dtype, static_cast<int>(h.kernel % 64),
-                                                      static_cast<int>(w.kernel % 64));
-    if (function.entry == nullptr || h.kernel > 2 || w.kernel > 4) continue;
+    if (d.kernel > 2 || h.kernel > 2 || w.kernel > 4) return;
+    const Function function = kernels_.spread_windows(way, share, p_.index_dtype, static_cast<int>(d.kernel),
+                                                      static_cast<int>(h.kernel), static_cast<int>(w.kernel));
+    if (function.entry == nullptr) continue;
     const bool channels_fastest = way == Way::channels;
     if (channels_fastest != is_channels_fastest(p_.grad_input, p_, w.input)) continue;
     if (channels_fastest

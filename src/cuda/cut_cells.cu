@@ -151,7 +151,8 @@ bool cut_cells(Launch& launch, const Problem& p, const Function& function) {
   Best best;
   // Rows that are cut are so where 128 bytes begin, if they begin there themselves and the padding is a multiple of the stride.
   for (const std::int64_t most_columns : {32, 64, 128}) {
-    const std::int64_t columns = width <= kStagedBlock ? width : most_columns;
+    if (width <= kStagedBlock && most_columns < kStagedBlock) continue;  // whole rows, looked at once
+    const std::int64_t columns = smaller(width, most_columns);
     for (const std::int64_t most_rows : kMostRows) {
       const std::int64_t rows = part_of(height, most_rows);
       if (!best.consider(costs, {1, 1, rows, columns}, planes, kPlanarBytes)) break;

@@ -38,15 +38,17 @@ struct WindowRow {
   /// window. All comparisons are made: none costs as much as a branch.
   __device__ bool holds(const Params<Int>& p, Int left, Int code) const {
     if constexpr (kTaps) {
-      const Int y = code / kKernel, x = code - y * kKernel;
-      return (static_cast<unsigned>(code) < static_cast<unsigned>(kKernel * kKernel)) &
-             (static_cast<unsigned>(left + x) < static_cast<unsigned>(p.axis[2].input)) &
-             (static_cast<unsigned>(top + y) < static_cast<unsigned>(p.axis[1].input));
+      const unsigned tap = static_cast<unsigned>(code), y = tap / kKernel, x = tap - y * kKernel;
+      return (tap < static_cast<unsigned>(kKernel * kKernel)) &
+             (static_cast<unsigned>(left) + x < static_cast<unsigned>(p.axis[2].input)) &
+             (static_cast<unsigned>(top) + y < static_cast<unsigned>(p.axis[1].input));
     } else {
-      Int y = code - flat - left;
-      const Int x = take(y, p.axis[2].by_input);
-      return (static_cast<unsigned>(x) < static_cast<unsigned>(kKernel)) &
-             (static_cast<unsigned>(left + x) < static_cast<unsigned>(p.axis[2].input)) &
+      // Callers' numbers: sums that wrap around.
+      auto y =
+          static_cast<Int>(static_cast<unsigned>(code) - static_cast<unsigned>(flat) - static_cast<unsigned>(left));
+      const auto x = static_cast<unsigned>(take(y, p.axis[2].by_input));
+      return (x < static_cast<unsigned>(kKernel)) &
+             (static_cast<unsigned>(left) + x < static_cast<unsigned>(p.axis[2].input)) &
              (static_cast<unsigned>(y) < static_cast<unsigned>(rows));
     }
   }
@@ -76,7 +78,8 @@ __device__ inline void stage_sent(const Params<std::int32_t>& p, const Pointers&
     Int plane = q;
     const Int row = take(plane, cells.source_y), oy = tile.oy0 + row;
     const Int start = plane * out_plane + oy * out_width;  // from the tile's first plane
-    const Int ox = tile.ox0 + piece - ((static_cast<Int>(base) + start + tile.ox0) & (kPiece - 1));
+    const unsigned from = static_cast<unsigned>(base) + static_cast<unsigned>(start) + static_cast<unsigned>(tile.ox0);
+    const Int ox = tile.ox0 + piece - static_cast<Int>(from % kPiece);
     if (ox >= tile.ox0 + tile.out_columns) continue;
     Vector<T, kPiece> values{};
     Int codes[kPiece], high[kPiece];
@@ -174,7 +177,13 @@ __global__ void __launch_bounds__(kStagedBlock, 12)
   for (Int q = first_item; q < items; q += cells.cells_at_once) {
     Int plane = q;
     const Int cell_y = take(plane, cells.cells_y), y = tile.y0 + cell_y * kRows;
-    const Int corner = kTaps ? 0 : (slice_of(p, tile.plane + plane) * height + y) * width + x;
+    // The code of the cell's first element. Those of elements outside may wrap around: they are not stored.
+    const unsigned corner =
+        kTaps ? 0
+              : (static_cast<unsigned>(slice_of(p, tile.plane + plane)) * static_cast<unsigned>(height) +
+                 static_cast<unsigned>(y)) *
+                        static_cast<unsigned>(width) +
+                    static_cast<unsigned>(x);
     const Sent<T>* from = column + plane * cells.sent_plane + cell_y * (kRows / kStride) * cells.sent_row;
     Accumulator<T> sum[kRows][kColumns] = {};
 #pragma unroll
@@ -189,7 +198,10 @@ __global__ void __launch_bounds__(kStagedBlock, 12)
           for (int i = 0; i < kColumns; ++i) {
             const int ty = j - (kFirst + r) * kStride, tx = i - (kFirst + c) * kStride;
             if (ty < 0 || ty >= kKernel || tx < 0 || tx >= kKernel) continue;
-            if (one.code == (kTaps ? ty * kKernel + tx : corner + j * width + i)) sum[j][i] += share;
+            const unsigned wanted =
+                kTaps ? static_cast<unsigned>(ty * kKernel + tx)
+                      : corner + static_cast<unsigned>(j) * static_cast<unsigned>(width) + static_cast<unsigned>(i);
+            if (static_cast<unsigned>(one.code) == wanted) sum[j][i] += share;
           }
         }
       }
@@ -211,15 +223,7 @@ __global__ void __launch_bounds__(kStagedBlock, 12)
 
   T* grad_input = static_cast<T*>(at.grad_input) + first;
   if (cells.joined) {
-    const Int count = (tile.planes - 1) * height * width + (y_end - y_begin) * width;
-    const Int head = least((kVector - phase) & (kVector - 1), count), pieces = (count - head) / kVector;
-    const Int tail = head + pieces * kVector, mine = static_cast<Int>(threadIdx.x);
-    auto* to = reinterpret_cast<uint4*>(grad_input + head);
-    const auto* from = reinterpret_cast<const uint4*>(results + head);
-#pragma unroll 4
-    for (Int i = mine; i < pieces; i += kStagedBlock) to[i] = from[i];
-    if (mine < head) grad_input[mine] = results[mine];
-    if (mine < count - tail) grad_input[tail + mine] = results[tail + mine];
+    store_run<kStagedBlock>(grad_input, results, (tile.planes - 1) * height * width + (y_end - y_begin) * width);
     return;
   }
   Int first_run = static_cast<Int>(threadIdx.x);

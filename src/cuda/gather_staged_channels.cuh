@@ -27,29 +27,42 @@ __device__ inline std::int32_t find_tap(const Params<std::int32_t>& p, const Win
   const Int height = p.axis[1].input, width = p.axis[2].input;
   Int z = 0, y = 0, x = code;
   if constexpr (kTaps) {
-    if (kDeep) z = static_cast<Int>(static_cast<unsigned>(code) / (kKernel * kKernel));
-    x -= z * (kKernel * kKernel);
+    constexpr unsigned kSlice = kKernel * kKernel;
+    if (kDeep) {
+      z = static_cast<Int>(static_cast<unsigned>(code) / kSlice);
+      x = static_cast<Int>(static_cast<unsigned>(code) % kSlice);
+    }
   } else {
-    // Comparisons instead of divisions: a window has at most three rows and slices.
-    x -= window.flat;
+    // Comparisons instead of divisions: a window has at most three rows and slices. Callers' numbers: the difference may wrap around.
+    x = static_cast<Int>(static_cast<unsigned>(code) - static_cast<unsigned>(window.flat));
     if (kDeep) {
       const Int slice = height * width;
-      z = (x >= slice ? 1 : 0) + (x >= 2 * slice ? 1 : 0);
-      x -= z * slice;
+#pragma unroll
+      for (int t = 1; t < 3; ++t) {
+        if (x >= slice) {
+          x -= slice;
+          ++z;
+        }
+      }
     }
   }
   const Int step = kTaps ? kKernel : width;
 #pragma unroll
-  for (int t = 1; t < kKernel; ++t) y += x >= t * step ? 1 : 0;
-  x -= y * step;
+  for (int t = 1; t < kKernel; ++t) {
+    if (x >= step) {
+      x -= step;
+      ++y;
+    }
+  }
   found = static_cast<unsigned>(x) < static_cast<unsigned>(kKernel) &&
-          static_cast<unsigned>(window.left + x) < static_cast<unsigned>(width) &&
+          static_cast<unsigned>(window.left) + static_cast<unsigned>(x) < static_cast<unsigned>(width) &&
           static_cast<unsigned>(window.top + y) < static_cast<unsigned>(height);
   if (kDeep) {
     found = found && z < p.axis[0].kernel &&
-            static_cast<unsigned>(window.slice + z) < static_cast<unsigned>(p.axis[0].input);
+            static_cast<unsigned>(window.slice) + static_cast<unsigned>(z) < static_cast<unsigned>(p.axis[0].input);
   }
-  return (z * kKernel + y) * kKernel + x;
+  return static_cast<Int>((static_cast<unsigned>(z) * kKernel + static_cast<unsigned>(y)) * kKernel +
+                          static_cast<unsigned>(x));
 }
 
 /// Square windows of kKernel taps, stride kStride along height and width, no dilation. kDeep: windows of up to three slices; otherwise
@@ -93,7 +106,11 @@ __global__ void __launch_bounds__(kChannelBlock, 8)
       load_stored<Stored>(at.saved_indices, indices + p.indices.at(oz, oy, ox), codes, high);
       WindowStart window{kDeep ? oz * p.axis[0].stride - p.axis[0].pad_begin : own_slice,
                          oy * kStride - p.axis[1].pad_begin, ox * kStride - p.axis[2].pad_begin, 0};
-      window.flat = (window.slice * p.axis[1].input + window.top) * p.axis[2].input + window.left;
+      // Of a window that begins before the input it may wrap around, as the difference from it does.
+      window.flat = static_cast<Int>((static_cast<unsigned>(window.slice) * static_cast<unsigned>(p.axis[1].input) +
+                                      static_cast<unsigned>(window.top)) *
+                                         static_cast<unsigned>(p.axis[2].input) +
+                                     static_cast<unsigned>(window.left));
       packed = 0;
 #pragma unroll
       for (int l = 0; l < kLanes; ++l) {

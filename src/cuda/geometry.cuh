@@ -318,7 +318,10 @@ struct Params {
   Int rectangle_width;       // columns of a range that is a rectangle of one slice; 0: elements that follow each other
   Divisor<Int> small_plane;  // elements of the small side of a plane
   std::int32_t gradient_bytes, index_bytes;  // what keep_small_operands keeps
-  union {                                    // how the kernel at hand cuts its work
+  // Adaptive windows of at most 32 rows and columns, a bit to each: whether the window that was the first to see the one before does not
+  // see it, and whether two windows do.
+  std::uint32_t rows_begin, rows_shared, columns_begin, columns_shared;
+  union {  // how the kernel at hand cuts its work
     Tiling<Int> tiling;
     Regions regions;
     Bands bands;

@@ -74,6 +74,31 @@ struct BackwardInstances {
     }
     return {};
   }
+  template <int kLanesUsed, int kColumns, int kStride>
+  static Function column_gathers_of(DType index) {
+    if (index == DType::u8)
+      return function(&gpu::gather_columns<T, kLanesUsed, kColumns, std::uint8_t, true, kStride>, 1, kColumns,
+                      kLanesUsed);
+    if (index == DType::i32)
+      return function(&gpu::gather_columns<T, kLanesUsed, kColumns, std::int32_t, false, kStride>, 1, kColumns,
+                      kLanesUsed);
+    if (index == DType::i64)
+      return function(&gpu::gather_columns<T, kLanesUsed, kColumns, std::int64_t, false, kStride>, 1, kColumns,
+                      kLanesUsed);
+    return {};
+  }
+  static Function column_gathers(Way way, DType index, int stride) {
+    if constexpr (kTuned) {
+      if (way == Way::columns && stride == 2) return column_gathers_of<1, kLanes, 2>(index);
+      // One apart, ten outputs see eight columns: too many registers.
+      if constexpr (sizeof(T) == 4) {
+        if (way == Way::columns && stride == 1) return column_gathers_of<1, kLanes, 1>(index);
+      } else {
+        if (way == Way::channels && stride == 2) return column_gathers_of<4, 2, 2>(index);
+      }
+    }
+    return {};
+  }
   template <class Stored, bool kTaps, int kStride, bool kDeep>
   static Function channel_gather() {
     using Cell = ChannelCell<kStride>;
@@ -110,36 +135,42 @@ struct BackwardInstances {
     }
     return {};
   }
-  template <Share kShare, class Stored, int kHeight, int kWidth>
+  template <Share kShare, class Stored, int kDepth, int kHeight, int kWidth>
   static Function window_spreads_by(Way way) {
     constexpr int kAcross = kLanes / kWidth > 1 ? kLanes / kWidth : 1;
     if (way == Way::columns)
-      return function(&gpu::spread_windows<T, 1, kAcross, kShare, Stored, kHeight, kWidth>, 1, kAcross);
-    return function(&gpu::spread_windows<T, 1, 1, kShare, Stored, kHeight, kWidth>);
+      return function(&gpu::spread_windows<T, 1, kAcross, kShare, Stored, kDepth, kHeight, kWidth>, 1, kAcross);
+    return function(&gpu::spread_windows<T, 1, 1, kShare, Stored, kDepth, kHeight, kWidth>);
   }
   template <Share kShare, class Stored>
-  static Function window_spreads_of(Way way, int height, int width) {
+  static Function window_spreads_of(Way way, int depth, int height, int width) {
     if (way == Way::channels) {
       if constexpr (kShare == Share::sum) {
-        if (height == 2 && width == 2)
-          return function(&gpu::spread_windows<T, kLanes, 1, kShare, Stored, 2, 2>, 1, 1, kLanes);
+        if (depth == 1 && height == 2 && width == 2)
+          return function(&gpu::spread_windows<T, kLanes, 1, kShare, Stored, 1, 2, 2>, 1, 1, kLanes);
       }
       return {};
     }
     if constexpr (kShare == Share::sum) {
-      if (height == 2 && width == 2) return window_spreads_by<kShare, Stored, 2, 2>(way);
+      if (depth == 1 && height == 2 && width == 2) return window_spreads_by<kShare, Stored, 1, 2, 2>(way);
+    } else if constexpr (sizeof(T) == 2) {  // of four-byte elements 390 us where gather_rows takes 350 (2x2, 1439 MB)
+      if (way == Way::columns && height == 2 && width == 2) {
+        if (depth == 1) return window_spreads_by<kShare, Stored, 1, 2, 2>(way);
+        if (depth == 2) return window_spreads_by<kShare, Stored, 2, 2, 2>(way);
+      }
     }
-    if (height == 1 && width == 2) return window_spreads_by<kShare, Stored, 1, 2>(way);
-    if (height == 1 && width == 4) return window_spreads_by<kShare, Stored, 1, 4>(way);
+    if (depth != 1) return {};
+    if (height == 1 && width == 2) return window_spreads_by<kShare, Stored, 1, 1, 2>(way);
+    if (height == 1 && width == 4) return window_spreads_by<kShare, Stored, 1, 1, 4>(way);
     return {};
   }
-  static Function window_spreads(Way way, Share share, DType index, int height, int width) {
+  static Function window_spreads(Way way, Share share, DType index, int depth, int height, int width) {
     if constexpr (kTuned) {
-      if (share == Share::sum) return window_spreads_of<Share::sum, std::int64_t>(way, height, width);
+      if (share == Share::sum) return window_spreads_of<Share::sum, std::int64_t>(way, depth, height, width);
       if (share != Share::index) return {};
-      if (index == DType::i64) return window_spreads_of<Share::index, std::int64_t>(way, height, width);
-      if (index == DType::i32) return window_spreads_of<Share::index, std::int32_t>(way, height, width);
-      if (index == DType::u8) return window_spreads_of<Share::index, std::uint8_t>(way, height, width);
+      if (index == DType::i64) return window_spreads_of<Share::index, std::int64_t>(way, depth, height, width);
+      if (index == DType::i32) return window_spreads_of<Share::index, std::int32_t>(way, depth, height, width);
+      if (index == DType::u8) return window_spreads_of<Share::index, std::uint8_t>(way, depth, height, width);
     }
     return {};
   }
@@ -316,19 +347,27 @@ struct BackwardInstances {
     return {};
   }
 
-  static Function winners(bool plain) {
-    if constexpr (kFloating)
-      return plain ? function(&gpu::add_for_winners<T, std::int64_t>) : function(&gpu::add_for_winners<T, void>);
+  template <class Stored>
+  static Function turns_of(bool planar) {
+    return planar ? function(&gpu::add_planes_in_turn<T, Stored>) : function(&gpu::add_in_turn<T, Stored>);
+  }
+  static Function winners(DType index) {
+    if constexpr (kTuned) {
+      if (index == DType::u8) return function(&gpu::add_for_winners<T, std::uint8_t>);
+      if (index == DType::u16) return function(&gpu::add_for_winners<T, std::uint16_t>);
+    }
+    if constexpr (kFloating) {
+      return index == DType::i64 ? function(&gpu::add_for_winners<T, std::int64_t>)
+                                 : function(&gpu::add_for_winners<T, void>);
+    }
     return {};
   }
-  static Function turns(bool plain, bool planar) {
-    if constexpr (kFloating) {
-      if (planar) {
-        return plain ? function(&gpu::add_planes_in_turn<T, std::int64_t>)
-                     : function(&gpu::add_planes_in_turn<T, void>);
-      }
-      return plain ? function(&gpu::add_in_turn<T, std::int64_t>) : function(&gpu::add_in_turn<T, void>);
+  static Function turns(DType index, bool planar) {
+    if constexpr (kTuned) {
+      if (index == DType::u8) return turns_of<std::uint8_t>(planar);
+      if (index == DType::u16) return turns_of<std::uint16_t>(planar);
     }
+    if constexpr (kFloating) return index == DType::i64 ? turns_of<std::int64_t>(planar) : turns_of<void>(planar);
     return {};
   }
 };

@@ -55,11 +55,21 @@ struct ForwardInstances {
     }
     return {};
   }
-  static Function packed_rows(int columns) {
+  static Function deep_maxima(Way way, int padding) {
+    if constexpr (kTuned) {
+      if (way == Way::channels) return function(&gpu::fold_deep<T, 4, Lanes::channels, 0>, 1, 1, 4);
+      if (way == Way::columns && padding == 0) return function(&gpu::fold_deep<T, 4, Lanes::columns, 0>, 1, 4);
+      if (way == Way::columns && padding == 1) return function(&gpu::fold_deep<T, 4, Lanes::columns, 1>, 1, 4);
+    }
+    return {};
+  }
+  static Function packed_maxima(bool indices, int columns) {
     if constexpr (kBytes) {
+      if (indices) return {};
       return columns == 16 ? function(&gpu::fold_bytes<T, 16>, 1, 16) : function(&gpu::fold_bytes<T, 8>, 1, 8);
     }
     if constexpr (kFloating && sizeof(T) == 2) {
+      if (indices) return function(&gpu::find_halves<T, 4>, 1, 4);
       return columns == 8 ? function(&gpu::fold_halves<T, 8>, 1, 8) : function(&gpu::fold_halves<T, 4>, 1, 4);
     }
     return {};
@@ -139,6 +149,12 @@ struct ForwardInstances {
 
   static Function lane_slides() {
     if constexpr (kTuned) return function(&gpu::slide_lanes<T, 4>);
+    return {};
+  }
+  static Function plane_slides() {
+    // Three words of shared memory to a thread: neighbours' lie in different banks.
+    constexpr int kColumns = 12 / static_cast<int>(sizeof(T));
+    if constexpr (kTuned) return function(&gpu::slide_planes<T, kColumns>, 1, kColumns);
     return {};
   }
 
@@ -232,6 +248,11 @@ struct ForwardInstances {
       return way == Way::channels ? function(&gpu::average_adaptive<T, kLanes>, 1, 1, kLanes)
                                   : function(&gpu::average_adaptive<T, 1>);
     }
+    return {};
+  }
+
+  static Function adaptive_plane_averages() {
+    if constexpr (kTuned) return function(&gpu::average_adaptive_planes<T, 4>);
     return {};
   }
 

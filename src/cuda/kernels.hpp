@@ -5,7 +5,9 @@
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/bytes.cuh"
+#include "cuda/fold_deep.cuh"
 #include "cuda/fold_planes.cuh"
+#include "cuda/gather_columns.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
 #include "cuda/gather_staged.cuh"
@@ -21,6 +23,7 @@
 #include "cuda/rows.cuh"
 #include "cuda/slide_along.cuh"
 #include "cuda/slide_down.cuh"
+#include "cuda/slide_planes.cuh"
 #include "cuda/spread_down.cuh"
 #include "cuda/spread_windows.cuh"
 #include "cuda/streams.cuh"
@@ -50,9 +53,11 @@ struct Kernels {
   Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
+  /// Maxima of 3x3x3 windows two apart.
+  Function (*fold_deep)(Way way, int padding);
   /// Maxima of 3x3 windows two apart, padding 1, planar tensors with aligned rows of elements of one or two bytes, several to a
-  /// register; `columns` outputs beside each other: 16 bytes of them, or half as many.
-  Function (*fold_packed_rows)(int columns);
+  /// register; `columns` outputs beside each other: 16 bytes of them, or half as many, which is what there is with indices.
+  Function (*fold_packed_maxima)(bool indices, int columns);
   /// Windows of 2x2 side by side, dense planar tensors, and their backward.
   Function (*fold_packed_pairs)(Fold fold, bool indices);
   Function (*spread_packed_pairs)(Share share, DType index);
@@ -60,6 +65,8 @@ struct Kernels {
   Function (*slide_down)(Way way, bool planar);
   /// The same for planar tensors, as many outputs as inputs along the width.
   Function (*slide_lanes)();
+  /// The same for small planes of dense planar tensors.
+  Function (*slide_planes)();
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
@@ -72,6 +79,7 @@ struct Kernels {
   Function (*average_adaptive)(Way way);
   Function (*spread_adaptive)(Way way);
   /// The same for small planes of dense planar tensors.
+  Function (*average_adaptive_planes)();
   Function (*spread_adaptive_planes)();
   /// From channels last to planar, any windows; `vector`: several channels to a thread.
   Function (*fold_turned)(bool vector, Fold fold, bool indices);
@@ -90,6 +98,9 @@ struct Kernels {
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.
   Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
+  /// 3x3 max windows, padding 1, by threads that walk down a few columns: 16 bytes of planar tensors with aligned rows, or of
+  /// neighbouring channels.
+  Function (*gather_columns)(Way way, DType index, int stride);
   /// Max windows that overlap, dense planar tensors, through shared memory.
   Function (*gather_staged)(DType index, int kernel, int stride);
   /// The same for neighbouring channels; `deep`: windows that overlap along the depth.
@@ -98,8 +109,8 @@ struct Kernels {
   Function (*spread_down)(Way way, Share share);
   /// Windows that do not overlap, planar tensors with rows of so many columns.
   Function (*spread_runs)(Share share, int columns);
-  /// Windows side by side that cover the plane, `height` x `width` taps.
-  Function (*spread_windows)(Way way, Share share, DType index, int height, int width);
+  /// Windows side by side that cover the plane, `depth` x `height` x `width` taps.
+  Function (*spread_windows)(Way way, Share share, DType index, int depth, int height, int width);
   /// Windows that are whole planes of dense planar tensors.
   Function (*spread_planes)(Share share);
   /// The same for planar tensors with aligned rows.
@@ -117,10 +128,10 @@ struct Kernels {
   /// The same for dense tensors and flat indices.
   Function (*take_from_planes)();
   Function (*add_in_order)(bool wide);
-  /// The same for sliding windows without dilation and depth. `plain`: flat indices of 64 bits.
-  Function (*add_for_winners)(bool plain);
+  /// The same for sliding windows without dilation and depth.
+  Function (*add_for_winners)(DType index);
   /// The same for small planes; `planar`: dense planar tensors.
-  Function (*add_in_turn)(bool plain, bool planar);
+  Function (*add_in_turn)(DType index, bool planar);
 };
 
 const Kernels& kernels_f32();

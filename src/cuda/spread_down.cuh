@@ -2,6 +2,7 @@
 // only where another window begins or ends.
 #pragma once
 
+#include "cuda/backward.cuh"
 #include "cuda/fold_down.cuh"
 
 namespace cenote::gpu {
@@ -17,7 +18,8 @@ __device__ inline void keep_small_operands(const Params<std::int32_t>& p, const 
   if (p.gradient_bytes == 0 || block >= blocks) return;
   auto keep = [&](const void* from, Int bytes) {
     const Int lines = (bytes + kLine - 1) / kLine, share = (lines + blocks - 1) / blocks;
-    for (Int i = static_cast<Int>(threadIdx.x); i < share && block * share + i < lines; i += kBlock)
+    for (Int i = static_cast<Int>(threadIdx.x); i < share && block * share + i < lines;
+         i += static_cast<Int>(blockDim.x))
       asm volatile(
           "prefetch.global.L2::evict_last [%0];" ::"l"(static_cast<const char*>(from) + (block * share + i) * kLine));
   };

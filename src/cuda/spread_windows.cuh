@@ -6,9 +6,9 @@
 
 namespace cenote::gpu {
 
-/// Windows of kHeight x kWidth elements without gaps or padding; along the depth each slice has one window, of one slice where there
-/// are indices. kLanes: neighbouring channels. kAcross: windows beside each other, of planar tensors whose rows are aligned to as many.
-template <class T, int kLanes, int kAcross, Share kShare, class Stored, int kHeight, int kWidth>
+/// Windows of kDepth x kHeight x kWidth elements without gaps or padding. kLanes: neighbouring channels. kAcross: windows beside each
+/// other, of planar tensors whose rows are aligned to as many.
+template <class T, int kLanes, int kAcross, Share kShare, class Stored, int kDepth, int kHeight, int kWidth>
 __global__ void __launch_bounds__(kBlock)
     spread_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
@@ -19,44 +19,51 @@ __global__ void __launch_bounds__(kBlock)
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.x *= kAcross;
-  const Int width = p.axis[2].input;
-  const Int oz = p.grid.flat ? Int{0} : p.axis[0].by_stride.quotient(place.z);
+  const Int height = p.axis[1].input, width = p.axis[2].input;
   const auto sent =
       load_constant<kCount>(static_cast<const T*>(at.grad_output) + p.grad_output.plane(place.n, place.c) +
-                            p.grad_output.at(oz, place.y, place.x));
+                            p.grad_output.at(place.z, place.y, place.x));
   Int codes[kCount], high[kCount];
   if constexpr (kShare == Share::index) {
-    load_stored<Stored>(at.saved_indices, p.indices.plane(place.n, place.c) + p.indices.at(oz, place.y, place.x), codes,
-                        high);
+    load_stored<Stored>(at.saved_indices, p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x),
+                        codes, high);
   }
   Accumulator<T> share[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) share[i] = Accumulator<T>{0} + widen(sent.lane[i]);
   if constexpr (kShare == Share::sum) divide_all<T>(p, share);
   const bool taps = p.index_kind == IndexKind::window;
-  const Int unit = taps ? kWidth : width;  // from one row of a window to the next, in codes
+  // From one row of a window to the next, and from one slice to the next, in codes.
+  const auto unit = static_cast<unsigned>(taps ? kWidth : width),
+             slice = static_cast<unsigned>(taps ? kHeight * kWidth : height * width);
+  unsigned places[kCount] = {};  // codes counted from the window's first element
   bool right = true;
   if constexpr (kShare == Share::index) {
-    // Codes from here on count from the window's first element.
-    const Int corner = (place.z * p.axis[1].input + place.y * kHeight) * width + place.x * kWidth;
+    const auto corner =
+        static_cast<unsigned>((place.z * kDepth * height + place.y * kHeight) * width + place.x * kWidth);
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
       const bool none = (codes[i] & high[i]) == -1;
-      if (!taps) codes[i] -= corner + (kAcross > 1 ? i * kWidth : 0);
+      places[i] = static_cast<unsigned>(codes[i]);
+      if (!taps) places[i] -= corner + static_cast<unsigned>(kAcross > 1 ? i * kWidth : 0);
       bool found = none;
 #pragma unroll
-      for (int r = 0; r < kHeight; ++r)
-        found = found || (high[i] == 0 && static_cast<unsigned>(codes[i] - r * unit) < static_cast<unsigned>(kWidth));
+      for (int r = 0; r < kDepth * kHeight; ++r) {
+        const unsigned row = static_cast<unsigned>(r / kHeight) * slice + static_cast<unsigned>(r % kHeight) * unit;
+        found = found || (high[i] == 0 && places[i] - row < static_cast<unsigned>(kWidth));
+      }
       right = right && found;
-      if (none) codes[i] = -1;
+      if (none) places[i] = UINT32_MAX;
     }
   }
-  T* result = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
-              p.grad_input.at(place.z, place.y * kHeight, place.x * kWidth);
+  T* first = static_cast<T*>(at.grad_input) + p.grad_input.plane(place.n, place.c) +
+             p.grad_input.at(place.z * kDepth, place.y * kHeight, place.x * kWidth);
 #pragma unroll
-  for (int r = 0; r < kHeight; ++r) {
+  for (int r = 0; r < kDepth * kHeight; ++r) {
+    T* result = first + (r / kHeight) * p.grad_input.d + (r % kHeight) * p.grad_input.h;
+    const unsigned row = static_cast<unsigned>(r / kHeight) * slice + static_cast<unsigned>(r % kHeight) * unit;
     auto value_of = [&](int i, int column) {
-      const bool wins = kShare == Share::sum || codes[i] == r * unit + column;
+      const bool wins = kShare == Share::sum || places[i] == row + static_cast<unsigned>(column);
       return narrow<T>(wins ? share[i] : Accumulator<T>{0});
     };
     if constexpr (kLanes == 1) {
@@ -73,7 +80,6 @@ __global__ void __launch_bounds__(kBlock)
         store(result + column * p.grad_input.w, channels);
       }
     }
-    result += p.grad_input.h;
   }
   if constexpr (kShare == Share::index) {
     if (!right) report(at.fault, kFaultIndex);

@@ -52,6 +52,22 @@ __device__ inline void stage_run(char* to, const T* from, std::int32_t count) {
   copy(last, end);
 }
 
+/// `count` elements from shared memory, where they lie as in memory modulo 16 bytes.
+template <int kThreads, class T>
+__device__ inline void store_run(T* to, const T* from, std::int32_t count) {
+  using Int = std::int32_t;
+  constexpr Int kVector = 16 / static_cast<Int>(sizeof(T));
+  const Int before = static_cast<Int>((reinterpret_cast<std::uintptr_t>(to) & 15) / sizeof(T));
+  const Int head = least((kVector - before) & (kVector - 1), count), pieces = (count - head) / kVector;
+  const Int tail = head + pieces * kVector, mine = static_cast<Int>(threadIdx.x);
+  auto* to_pieces = reinterpret_cast<uint4*>(to + head);
+  const auto* from_pieces = reinterpret_cast<const uint4*>(from + head);
+#pragma unroll 4
+  for (Int i = mine; i < pieces; i += kThreads) to_pieces[i] = from_pieces[i];
+  if (mine < head) to[mine] = from[mine];
+  if (mine < count - tail) to[tail + mine] = from[tail + mine];
+}
+
 /// Copies planes [plane, plane + planes) of a dense tensor, as far as the extent goes. Ends with a barrier.
 template <int kThreads, class T>
 __device__ inline Staged<T> stage(char* memory, const T* source, const Extent& extent, std::int64_t plane,

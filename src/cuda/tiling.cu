@@ -203,6 +203,59 @@ bool tile_gather(Launch& launch, const Problem& p, const Function& function, boo
   return true;
 }
 
+std::int64_t planes_together(std::int64_t planes, std::int64_t most, std::int64_t items, std::int64_t threads) {
+  std::int64_t together = 1;
+  double best = 0;
+  for (std::int64_t count = 1; count <= smaller(most, larger(planes / kWantedTiles, 1)); ++count) {
+    const double used =
+        static_cast<double>(count * items) / static_cast<double>(ceil_div(count * items, threads) * threads);
+    if (used < best - 0.02) continue;
+    if (used > best) best = used;
+    together = count;
+  }
+  return together;
+}
+
+bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
+  // Ten blocks and more on a multiprocessor of a large GPU; planes so large that there are fewer are cut into strips elsewhere.
+  constexpr std::int64_t kWantedBytes = 20 << 10, kMostSlideBytes = 26 << 10;
+  const std::int64_t planes = p.batch * p.channels, height = p.axis[1].output, width = p.axis[2].output;
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t across = ceil_div(width, function.columns);
+  // A row of zeros, and what a thread may read behind the last row.
+  const std::int64_t zeros = ceil_div((width + kSlideMargin) * element, 16) * 16;
+  auto source_bytes = [&](std::int64_t count) {
+    return zeros + ceil_div((count * p.axis[1].input * width + kSlideMargin) * element, 16) * 16 + 16;
+  };
+  auto bytes = [&](std::int64_t count) { return source_bytes(count) + count * height * width * element + 16; };
+  if (planes > INT32_MAX / 2 || bytes(1) > kMostSlideBytes) return false;
+  std::int64_t together = 1, strips = 1;
+  double best_cost = 0;
+  const std::int64_t enough = larger(planes / kWantedTiles, 1);
+  for (std::int64_t count = 1; count <= enough && (count == 1 || bytes(count) <= kWantedBytes); ++count) {
+    for (std::int64_t tried = 1; tried <= ceil_div(height, 4); ++tried) {
+      // About what a thread's strip costs, of whose rows two more are read than made, and a block's beginning and end.
+      const std::int64_t rows = ceil_div(height, tried), rounds = ceil_div(count * across * tried, kSlideBlock);
+      const double cost = static_cast<double>(rounds * (17 * rows + 40) + 170) / static_cast<double>(count);
+      if (best_cost == 0 || cost < best_cost) best_cost = cost, together = count, strips = tried;
+    }
+  }
+  const std::int64_t strip = ceil_div(height, strips);
+  Tiling<std::int32_t>& tiling = launch.narrow.tiling;
+  tiling.planes = static_cast<std::int32_t>(together);
+  tiling.total_planes = static_cast<std::int32_t>(planes);
+  tiling.items_x = Divisor<std::int32_t>(across);
+  tiling.items_y = Divisor<std::int32_t>(ceil_div(height, strip));
+  tiling.items = static_cast<std::int32_t>(together * across * ceil_div(height, strip));
+  tiling.pitch = static_cast<std::int32_t>(zeros);
+  tiling.codes_at = static_cast<std::int32_t>(source_bytes(together));
+  launch.narrow.strip = static_cast<std::int32_t>(strip);
+  launch.block = kSlideBlock;
+  launch.shared_bytes = static_cast<std::size_t>(bytes(together));
+  launch.tiles = ceil_div(planes, together);
+  return true;
+}
+
 bool cut_regions(Launch& launch, const Problem& p, int run, int together) {
   const bool channels_fastest = together > 1;
   const Axis &h = p.axis[1], &w = p.axis[2];

@@ -19,6 +19,13 @@ Problem upright(const Problem& p);
 bool tile_forward(Launch& launch, const Problem& p, const Function& function, int group,
                   std::int64_t wanted_bytes = kTileBytes);
 
+/// How many of `planes` a block should take, at most `most`: those that leave the fewest of its threads idle in their last round, where
+/// each plane has so many `items` for them.
+std::int64_t planes_together(std::int64_t planes, std::int64_t most, std::int64_t items, std::int64_t threads);
+
+/// Groups planes for slide_planes. False: they are too large.
+bool cut_slides(Launch& launch, const Problem& p, const Function& function);
+
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
 

@@ -21,13 +21,14 @@ struct Turn {
 };
 
 /// Sliding windows along height and width, no dilation, no depth; rows follow each other without a gap. A finder's lane looks at a few
-/// outputs of its plane at once. Stored: std::int64_t for flat indices of that type, else void.
+/// outputs of its plane at once.
 template <class T, class Stored>
 __global__ void __launch_bounds__(kTurnBlock)
     add_in_turn(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
+  constexpr bool kFlat = std::is_same_v<Stored, std::int64_t>;  // an index is the element's place
   extern __shared__ __align__(16) char part_memory[];
   auto* sums = reinterpret_cast<Sum*>(part_memory);
   __shared__ Turn<T> turns[2];
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(kTurnBlock)
   const std::int64_t indices = p.indices.plane(n, c);
   struct Batch {
     T sent[kFound];
-    std::int64_t codes[kFound];
+    CodeOf<Stored> codes[kFound];
   };
   auto fetch = [&](Int o, Batch& batch) {
 #pragma unroll
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(kTurnBlock)
       for (int i = 0; i < kFound; ++i) {
         Int y, x;
         const bool points = o + i < outputs && locate<Stored>(p, batch.codes[i], top, left, y, x, wrong);
-        const Int element = std::is_void_v<Stored> ? y * p.axis[2].input + x : static_cast<Int>(batch.codes[i]);
+        const Int element = kFlat ? static_cast<Int>(batch.codes[i]) : y * p.axis[2].input + x;
         found.sent[warp * kFound + i][lane] = batch.sent[i];
         found.place[warp * kFound + i][lane] = points ? static_cast<std::uint16_t>(place_of(element, lane)) : kNowhere;
         left += p.axis[2].stride;
@@ -151,7 +152,8 @@ __global__ void __launch_bounds__(kPlaneBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
-  constexpr int kShare = 16 / kPlaneFinders;  // pairs of planes to a finder
+  constexpr bool kFlat = std::is_same_v<Stored, std::int64_t>;  // an index is the element's place
+  constexpr int kShare = 16 / kPlaneFinders;                    // pairs of planes to a finder
   extern __shared__ __align__(16) char part_memory[];
   auto* sums = reinterpret_cast<Sum*>(part_memory);
   // For each of 32 planes, a few outputs' sums and what is added to them.
@@ -172,14 +174,14 @@ __global__ void __launch_bounds__(kPlaneBlock)
   const T* grad = static_cast<const T*>(at.grad_output) + begin;
   struct Batch {
     T sent[kShare];
-    std::int64_t codes[kShare];
+    CodeOf<Stored> codes[kShare];
   };
   auto plane_at = [&](int i) { return 2 * (warp * kShare + i) + half; };
   auto fetch = [&](Int o, Batch& batch) {
 #pragma unroll
     for (int i = 0; i < kShare; ++i) {
       batch.sent[i] = narrow<T>(Sum{0});
-      batch.codes[i] = -1;
+      batch.codes[i] = kNoCode<Stored>;
       const Int plane = plane_at(i), from = plane * outputs + o;
       if (o >= outputs || plane >= planes) continue;
       batch.sent[i] = load_streaming(grad + from);
@@ -208,7 +210,7 @@ __global__ void __launch_bounds__(kPlaneBlock)
       for (int i = 0; i < kShare; ++i) {
         Int y, x;
         const bool points = locate<Stored>(p, batch.codes[i], top, left, y, x, wrong);
-        const Int element = std::is_void_v<Stored> ? y * p.axis[2].input + x : static_cast<Int>(batch.codes[i]);
+        const Int element = kFlat ? static_cast<Int>(batch.codes[i]) : y * p.axis[2].input + x;
         const Int plane = plane_at(i), to = turn_place(slot, plane);
         sent[turn % 2][to] = batch.sent[i];
         chosen[turn % 2][to] = points ? static_cast<std::uint16_t>(place_of(element, plane)) : kNowhere;

@@ -12,34 +12,45 @@ inline constexpr int kWinnerBlock = 512;
 inline constexpr int kMostPartPlanes = 32;
 inline constexpr std::uint16_t kNoElement = 0xffff;
 
+/// How indices are stored: std::int64_t for flat ones of that type, std::uint8_t and std::uint16_t for taps of windows, void for whatever
+/// the parameters say.
+template <class Stored>
+inline constexpr bool kStoresTaps = std::is_same_v<Stored, std::uint8_t> || std::is_same_v<Stored, std::uint16_t>;
+/// One of them as it is loaded: nothing is done with it before it is used, so that nothing waits for it.
+template <class Stored>
+using CodeOf = std::conditional_t<std::is_void_v<Stored>, std::int64_t, Stored>;
+template <class Stored>
+inline constexpr CodeOf<Stored> kNoCode = static_cast<CodeOf<Stored>>(-1);
+
 /// Where an index points: row and column of the plane. False for one that points nowhere; `wrong` unless it says so itself.
 template <class Stored>
-__device__ inline bool locate(const Params<std::int32_t>& p, std::int64_t code, std::int32_t top, std::int32_t left,
+__device__ inline bool locate(const Params<std::int32_t>& p, CodeOf<Stored> code, std::int32_t top, std::int32_t left,
                               std::int32_t& y, std::int32_t& x, bool& wrong) {
   using Int = std::int32_t;
+  using Unsigned = std::conditional_t<kStoresTaps<Stored>, std::uint32_t, std::uint64_t>;
   const Int height = p.axis[1].input, width = p.axis[2].input, kernel_w = p.axis[2].kernel;
   Int rest = static_cast<Int>(code);
   bool right;
-  if (std::is_void_v<Stored> && p.index_kind == IndexKind::window) {
-    right = static_cast<std::uint64_t>(code) < static_cast<std::uint64_t>(p.axis[1].kernel * kernel_w);
+  if (kStoresTaps<Stored> || (std::is_void_v<Stored> && p.index_kind == IndexKind::window)) {
+    right = static_cast<Unsigned>(code) < static_cast<Unsigned>(p.axis[1].kernel * kernel_w);
     x = left + take(rest, p.parts.by_kernel_w);
     y = top + rest;
     right = right && static_cast<unsigned>(x) < static_cast<unsigned>(width) &&
             static_cast<unsigned>(y) < static_cast<unsigned>(height);
   } else {
-    right = static_cast<std::uint64_t>(code) < static_cast<std::uint64_t>(height * width);
+    right = static_cast<Unsigned>(code) < static_cast<Unsigned>(height * width);
     x = take(rest, p.axis[2].by_input);
     y = rest;
     right = right && static_cast<unsigned>(y - top) < static_cast<unsigned>(p.axis[1].kernel) &&
             static_cast<unsigned>(x - left) < static_cast<unsigned>(kernel_w);
   }
-  wrong = wrong || (!right && code != -1);
+  wrong = wrong || (!right && code != kNoCode<Stored>);
   return right;
 }
 
-/// An index as it is stored: flat ones of 64 bits without asking, which most are. kOnce: nobody else reads it.
+/// An index. kOnce: nobody else reads it.
 template <class Stored, bool kOnce = false>
-__device__ inline std::int64_t load_code(const Params<std::int32_t>& p, const void* indices, std::int64_t offset) {
+__device__ inline CodeOf<Stored> load_code(const Params<std::int32_t>& p, const void* indices, std::int64_t offset) {
   if constexpr (std::is_void_v<Stored>) {
     std::int64_t code[1];
     load_codes(indices, p.index_dtype, offset, code);
@@ -50,7 +61,7 @@ __device__ inline std::int64_t load_code(const Params<std::int32_t>& p, const vo
   }
 }
 
-/// Sliding windows along height and width, no dilation, no depth. Stored: std::int64_t for flat indices of that type, else void.
+/// Sliding windows along height and width, no dilation, no depth.
 template <class T, class Stored>
 __global__ void __launch_bounds__(kWinnerBlock)
     add_for_winners(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
@@ -138,7 +149,7 @@ __global__ void __launch_bounds__(kWinnerBlock)
       const Int oy = first_y + row;
       std::uint16_t element = kNoElement;
       if (exists && oy <= last_y) {
-        const std::int64_t code = load_code<Stored>(p, at.saved_indices, index);
+        const CodeOf<Stored> code = load_code<Stored>(p, at.saved_indices, index);
         sent[slot] = load_constant<1>(grad).lane[0];
         Int y, x;
         const bool points = locate<Stored>(p, code, oy * p.axis[1].stride - p.axis[1].pad_begin, left, y, x, wrong);

@@ -96,6 +96,7 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
         "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f32 nchw n16c129 h14w14 k2", "max1d f32 ncw n2c3 w64 k4",
         "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
         "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
+        "max2d f16 nchw n2c3 h13w16 k3 s2 p1", "max3d f16 ncdhw n2c3 d4h6w8 k2", "max2d bf16 nchw n2c3 h12w16 k2",
         "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
         "unpool2d f32 nchw n2c3 h6w6 k2"}) {
     const Problem problem = parse_problem(line);
@@ -128,6 +129,10 @@ TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
                                    {"max2d f16 nchw n2c3 h32w32 k3 s2 p1", 9},
                                    {"max2d f32 nchw n2c3 h32w32 k2", 4},
                                    {"max3d f32 ncdhw n1c3 d6h16w16 k2", 8},
+                                   {"max3d f16 ncdhw n1c3 d6h16w16 k2", 8},
+                                   {"max2d f16 nchw n2c3 h32w32 k2", 4},
+                                   {"max2d f32 nhwc n133c40 h8w8 k5 s1 p2", 25},
+                                   {"max2d f32 nchw n67c128 h8w8 k5 s1 p2", 25},
                                    {"max2d f32 nhwc n2c8 h32w32 k3 s2 p1", 9},
                                    {"max2d f32 nchw n3c9 h55w55 k3 s2 p1", 9},
                                    {"max2d f32 nhwc n2c20 h43w51 k3 s1 p1", 9},
@@ -200,13 +205,14 @@ TEST(Gpu, UnpoolTakesTheLastOfManyAnywhere) {
 
 /// Indices that lie in their windows, but that no pool made: each output names some element of its window.
 TEST(Gpu, BackwardTakesAnyElementOfTheWindow) {
-  for (const char* line : {"max2d f32 nchw n2c3 h20w20 k7 s1 p3", "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
-                           "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
-                           "max2d f16 nchw n16c129 h14w14 k2", "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
-                           "max2d f32 nhwc n2c8 h21w23 k3 s2 p1", "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
-                           "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4",
-                           "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d bf16 nchw n2c7 h71w83 k3 s1 p1",
-                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f16 ndhwc n2c20 d9h23w21 k3 s2 p1"}) {
+  for (const char* line :
+       {"max2d f32 nchw n2c3 h20w20 k7 s1 p3", "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
+        "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
+        "max2d f16 nchw n16c129 h14w14 k2", "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
+        "max2d f32 nhwc n2c8 h21w23 k3 s2 p1", "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
+        "amax2d f32 nhwc n2c4 h14w14 out5", "max2d f32 nchw n2c3 h24w32 k4", "max2d f16 nchw n2c3 h25w32 k3 s2 p1",
+        "max3d f16 ncdhw n2c3 d4h6w8 k2", "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d bf16 nchw n2c7 h71w83 k3 s1 p1",
+        "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f16 ndhwc n2c20 d9h23w21 k3 s2 p1"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     const Given<double> given = draw_given<double>(problem, pool);

@@ -1,0 +1,113 @@
+// Maxima of 3x3x3 windows two apart along every axis: a thread makes outputs of two slices, which share one, and walks down a strip of
+// them, so that rows and slices that windows share cross to the multiprocessor little more than once.
+#pragma once
+
+#include "cuda/fold_down.cuh"
+
+namespace cenote::gpu {
+
+/// The larger one; of a number and a NaN, some NaN.
+template <class T>
+__device__ inline T larger_or_nan(T a, T b) {
+  if constexpr (sizeof(T) == 2) {
+    return __hmax_nan(a, b);
+  } else {
+    float result;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+  }
+}
+
+inline constexpr int kDeepOutputs = 2, kDeepSlices = 2 * kDeepOutputs + 1;
+
+/// kLanes outputs are neighbouring channels, or columns of planar tensors with aligned rows. First along a row, then along the depth,
+/// then down: where every order gives the same bits, that is. Where a result is zero or a NaN, it is folded again in the order that the
+/// rule asks for. No dilation, no empty window.
+template <class T, int kLanes, Lanes kAs, int kPadding>
+__global__ void __launch_bounds__(kBlock, 3)
+    fold_deep(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  if (thread >= p.grid.threads) return;
+  Place<Int> place = p.grid.place(thread);
+  place.y *= p.strip;
+  place.z *= kDeepOutputs;
+  if constexpr (kAs == Lanes::columns) place.x *= kLanes;
+  const RowReader<T, kLanes, kAs, Fold::max, false, 3, 2, kPadding> reader(p, place.x);
+  const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
+  const Int height = p.axis[1].input, depth = p.axis[0].input;
+  const Int front = 2 * place.z - p.axis[0].pad_begin;
+  // Outside, the nearest row and slice again: maxima do not change by it.
+  auto row_near = [&](Int z, Int y) {
+    return input + least(most(z, 0), depth - 1) * p.input.d + least(most(y, 0), height - 1) * p.input.h;
+  };
+  using Lane = Vector<T, kLanes>;
+  auto larger_of = [](const Lane& a, const Lane& b) {
+    Lane result;
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) result.lane[i] = larger_or_nan(a.lane[i], b.lane[i]);
+    return result;
+  };
+  /// Row y of all slices, folded for each output along the depth.
+  auto fold_row = [&](Int y, Lane(&rows)[kDeepOutputs]) {
+    Lane slices[kDeepSlices];
+#pragma unroll
+    for (int s = 0; s < kDeepSlices; ++s) {
+      Lane taps[3];
+      reader.load_taps(row_near(front + s, y), true, taps);
+      slices[s] = larger_of(larger_of(taps[0], taps[1]), taps[2]);
+    }
+#pragma unroll
+    for (int j = 0; j < kDeepOutputs; ++j)
+      rows[j] = larger_of(larger_of(slices[2 * j], slices[2 * j + 1]), slices[2 * j + 2]);
+  };
+  const Int end = least(place.y + p.strip, p.axis[1].output);
+  T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
+  Lane above[kDeepOutputs];
+  fold_row(2 * place.y - p.axis[1].pad_begin, above);
+  for (Int y = place.y; y < end; ++y) {
+    const Int top = 2 * y - p.axis[1].pad_begin;
+    Lane middle[kDeepOutputs], below[kDeepOutputs];
+    fold_row(top + 1, middle);
+    fold_row(top + 2, below);
+#pragma unroll
+    for (int j = 0; j < kDeepOutputs; ++j) {
+      Lane result = larger_of(larger_of(above[j], middle[j]), below[j]);
+      bool doubtful = false;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i)
+        doubtful = doubtful || !(widen(result.lane[i]) < 0.0F || widen(result.lane[i]) > 0.0F);
+      if (doubtful) {
+        for (Int tap = 0; tap < 9; ++tap) {
+          const Int z = tap / 3, y_tap = tap - 3 * z;
+          Lane taps[3];
+          reader.load_taps(row_near(front + 2 * j + z, top + y_tap), true, taps);
+#pragma unroll
+          for (int t = 0; t < 3; ++t) {
+#pragma unroll
+            for (int i = 0; i < kLanes; ++i) {
+              if ((tap == 0 && t == 0) || beats<Fold::max>(taps[t].lane[i], result.lane[i]))
+                result.lane[i] = taps[t].lane[i];
+            }
+          }
+        }
+      }
+      if (place.z + j < p.axis[0].output) {
+        T* to = output + j * p.output.d;
+        if (kAs == Lanes::channels || p.paired_columns) {
+          store(to, result);
+        } else {
+#pragma unroll
+          for (int i = 0; i < kLanes; ++i) {
+            if (place.x + i < p.axis[2].output) to[i] = result.lane[i];
+          }
+        }
+      }
+      above[j] = below[j];
+    }
+    output += p.output.h;
+  }
+}
+
+}  // namespace cenote::gpu
