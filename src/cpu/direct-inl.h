@@ -40,13 +40,7 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
     if constexpr (kTaps == 0) {
       for (std::int64_t tap = 0; tap < taps; ++tap) {
         hn::Vec<D> sum[kVectors];
-        CENOTE_UNROLL
-        for (int v = 0; v < kVectors; ++v) sum[v] = load(rows.rows[0] + at + tap * run.step, v);
-        for (int row = 1; row < rows.count; ++row) {
-          const T* from = rows.rows[row] + at + tap * run.step;
-          CENOTE_UNROLL
-          for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], load(from, v));
-        }
+        SumDown(d, rows, at + tap * run.step, sum);
         CENOTE_UNROLL
         for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
       }

@@ -13,7 +13,8 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 /// Where this way is compiled.
 template <Fold kFold, class T>
-constexpr bool kSlides = HWY_TARGET <= HWY_AVX2&& kFold == Fold::sum && !std::is_integral_v<T>;
+constexpr bool kSlides =
+    HWY_TARGET <= HWY_AVX2&& kFold == Fold::sum && !std::is_integral_v<T> && !std::is_same_v<T, double>;
 
 /// Sums of outputs one tap apart: each column is summed up once and joins every window that sees it. The columns of a window are kept in
 /// scratch, see DirectTotals.

@@ -45,6 +45,7 @@ constexpr RowKernels MakeKernels() {
     k.average_planes = AverageWholePlanes<T, C>;
     k.spread_planes = SpreadWholePlanes<T, C>;
     if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {
+      k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;
       k.sum_strips = FoldPlanesInStrips<Fold::sum, T, C>;

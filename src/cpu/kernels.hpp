@@ -32,7 +32,7 @@ struct RowKernels {
   SumBackwardFn sum_backward, power_backward;
   GatherRowsFn gather, gather_columns;
   ScatterFn scatter_add;
-  WholePlanesFn average_planes, spread_planes;
+  WholePlanesFn average_planes, max_planes, spread_planes;
   StripsFn max_strips, max_strips_indexed, sum_strips;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide
   std::size_t vector_bytes;

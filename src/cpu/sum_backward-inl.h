@@ -111,6 +111,11 @@ HWY_INLINE void CopyVectors(D d, const T* from, T* to, std::int64_t count) {
   }
 }
 
+/// Where SpreadRow does, for rows that one output row sees.
+inline bool MaySpread(const RowPlan& plan) {
+  return plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense;
+}
+
 /// A target row of columns of many channels where no two windows share a column: each output's gradient, divided, in every column
 /// that it sees, as C or rounded to T. `source`: the tile's first source column.
 template <class C, class T, class Target>
@@ -197,7 +202,7 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   }
   const auto* source = static_cast<const T*>(pointers.source);
   if constexpr (hwy::IsFloat<C>() && kHasVectors && kMap != Map::power) {
-    if (plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense && alike && rows == 1) {
+    if (MaySpread(plan) && alike && rows == 1) {
       SpreadRow<C>(plan, tile, source + unit.offset(plan.source, depth.first, height.first, tile.source_first), factor,
                    result);
       return result;
@@ -239,7 +244,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const C* values = nullptr;
   const T* last = nullptr;
   const bool in_place = plan.target.dense && !plan.streams;
-  const bool spreads = in_place && plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense;
+  const bool spreads = in_place && MaySpread(plan);
   // A row that is still in L1 is the quickest source of the next; a longer one is spread again, from fewer bytes.
   const auto row_bytes = plan.tiles[0].target_columns * plan.inner * static_cast<std::int64_t>(sizeof(T));
   const bool copies = in_place && (!spreads || row_bytes <= kTileBytes);
@@ -250,7 +255,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     C* result = space.result;
     if constexpr (std::is_same_v<T, C> && kMap != Map::power) {
       // Where whole vectors do not reach beyond the row, it is put straight where it belongs.
-      if (plan.columns == Columns::per_channel && plan.target.dense && !plan.streams) result = target;
+      if (plan.columns == Columns::per_channel && in_place) result = target;
     }
     // Going down, neighbouring rows seen by the same outputs get the same gradients (times Lp's slopes).
     const bool same = kMap != Map::power && unit.tile_index == last_tile && unit.height > 0 && depth == last_depth &&

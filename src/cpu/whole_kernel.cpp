@@ -18,8 +18,9 @@ class WholeKernel final : public Kernel {
         scratch_(slot_count(), static_cast<std::size_t>(forward_ ? plan.rows * plan.width : kStreamedPiece) *
                                        size_of(described.problem.dtype) +
                                    64) {
-    explain = forward_ ? "sum up the columns of each plane, then along them for several planes at once"
-                       : "fill each plane with its share";
+    explain = described.problem.reduction == Reduction::max ? "fold each plane in the lanes of a vector, then those"
+              : forward_ ? "sum up the columns of each plane, then along them for several planes at once"
+                         : "fill each plane with its share";
   }
 
   Status run(const RunArgs& args) const noexcept override {
@@ -50,12 +51,14 @@ bool is_whole(const Axis& axis) {
 
 std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowKernels& kernels, const RowWork* rows) {
   const bool forward = described.problem.pass == Pass::forward;
-  const WholePlanesFn function = forward ? kernels.average_planes : kernels.spread_planes;
-  if (function == nullptr || rows == nullptr || rows->plan().inner != 1) return nullptr;
+  if (rows == nullptr || rows->plan().inner != 1) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
+  const bool maxima = forward && p.reduction == Reduction::max && !p.with_indices && !p.absolute;
+  if (!maxima && p.reduction != Reduction::average) return nullptr;
+  const WholePlanesFn function = maxima ? kernels.max_planes : forward ? kernels.average_planes : kernels.spread_planes;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  if (p.reduction != Reduction::average || !is_whole(depth) || !is_whole(height) || !is_whole(width)) return nullptr;
+  if (function == nullptr || !is_whole(depth) || !is_whole(height) || !is_whole(width)) return nullptr;
   const DensePlanes large = dense_planes(p, forward ? p.input : p.grad_input, true);
   const DensePlanes small = dense_planes(p, forward ? p.output : p.grad_output, false);
   WholePlanes plan{};
@@ -74,7 +77,8 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   // Where rows are summed up in another order (in blocks, by doubling), they do it themselves.
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / kernels.fold_lane);
   const bool other_order = row_plan.tall || (row_plan.columns == Columns::consecutive && plan.width >= kDoublingTaps);
-  if (forward && (other_order || plan.width > smaller(lanes, kWholeLanes))) return nullptr;
+  if (maxima ? large.count < lanes : forward && (other_order || plan.width > smaller(lanes, kWholeLanes)))
+    return nullptr;
   return std::make_unique<WholeKernel>(described, plan, function);
 }
 

@@ -1,5 +1,5 @@
-// Averages over whole planes. The columns of a plane are summed up in the lanes of a vector, whose rows need not be aligned; those sums are
-// turned for as many planes as it has lanes, and added along.
+// Averages and maxima over whole planes. The columns of a plane are summed up in the lanes of a vector, whose rows need not be aligned; those sums are
+// turned for as many planes as it has lanes, and added along. Maxima need no order, but for the sign of a zero and the choice of a NaN.
 #if defined(CENOTE_CPU_WHOLE_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_WHOLE_PLANES_INL_H_
 #undef CENOTE_CPU_WHOLE_PLANES_INL_H_
@@ -68,6 +68,54 @@ void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std
   // The shorter the vectors, the fewer of them cross a line.
   plan.width <= kWholeLanes / 2 ? average(hn::CappedTag<C, kWholeLanes / 2>())
                                 : average(hn::CappedTag<C, kWholeLanes>());
+}
+
+/// The maximum of a plane of at least a vector.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE C MaxOfPlane(D d, const T* plane, std::int64_t elements) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  Accumulator<D, Fold::max, false> a{LoadAs(d, plane)}, b{LoadAs(d, plane + elements - lanes)};
+  std::int64_t x = lanes;
+  for (; x + 2 * lanes <= elements; x += 2 * lanes) {
+    a.Next(d, LoadAs(d, plane + x), nullptr);
+    b.Next(d, LoadAs(d, plane + x + lanes), nullptr);
+  }
+  if (x + lanes <= elements) a.Next(d, LoadAs(d, plane + x), nullptr);
+  a.Next(d, b.value, nullptr);
+  HWY_ALIGN C found[hn::MaxLanes(d)];
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(a.value)))) {  // the last one
+    for (x = elements - lanes;; x = larger(0, x - lanes)) {
+      const auto v = LoadAs(d, plane + x);
+      if (hn::AllFalse(d, hn::IsNaN(v))) continue;
+      hn::Store(v, d, found);
+      std::int64_t lane = lanes - 1;
+      while (!std::isnan(found[lane])) --lane;
+      return found[lane];
+    }
+  }
+  const C best = hn::GetLane(hn::MaxOfLanes(d, a.value));
+  if (best != C{0}) return best;
+  for (x = 0;; x = smaller(x + lanes, elements - lanes)) {  // the first zero
+    const auto v = LoadAs(d, plane + x);
+    const auto lane = hn::FindFirstTrue(d, hn::Eq(v, hn::Zero(d)));
+    if (lane < 0) continue;
+    hn::Store(v, d, found);
+    return found[lane];
+  }
+}
+
+template <class T, class C>
+void MaxOfWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+                      char*) {
+  const hn::ScalableTag<C> d;
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
+    C maxima[kWholeLanes];
+    for (std::int64_t i = 0; i < count; ++i) {
+      maxima[i] = MaxOfPlane(d, static_cast<const T*>(from) + (first + i) * plan.pitch, plan.rows * plan.width);
+    }
+    StoreAs(maxima, static_cast<T*>(to) + first, count);
+  }
 }
 
 /// Every element of a plane gets its share: of no sum, but as if it had been added to one.

@@ -1,4 +1,4 @@
-// Averages over whole planes, and their backward: a plane becomes one number, or the other way round.
+// Averages and maxima over whole planes, and the backward of averages: a plane becomes one number, or the other way round.
 #pragma once
 
 #include <cstddef>
