@@ -23,11 +23,11 @@ class Backward : public Choice {
   bool gather_down(Launches& result, Share share);
   /// The backward of forward_rows, and max_unpool; `result` holds another way already, for what is not aligned in a run.
   void gather_aligned_rows(Launches& result, Share share);
-  /// The backward of 3x3 max windows two apart, planar tensors with aligned rows; `result` holds another way already, for what is not
-  /// aligned in a run.
+  /// The backward of 3x3 max windows with padding 1: planar rows that are aligned, or 16-bit channels two apart; `result` holds another way
+  /// already, for what is not aligned in a run. False: not for this problem.
   bool gather_columns(Launches& result);
   /// The backward of small max windows that overlap, through shared memory; `result` holds another way already, for what is not aligned
-  /// in a run.
+  /// in a run. False: not for this problem.
   bool gather_staged(Launches& result);
   void gather_staged_channels(Launches& result);
   /// The backward of planar tensors, and max_unpool, through shared memory.

@@ -7,8 +7,8 @@
 namespace cenote::gpu {
 
 /// Windows kStride apart, one column before the first. No window leaves its slice. kLanes: neighbouring channels; 1: planar tensors with
-/// aligned rows, and columns for all outputs. Stored: the indices' type; kTaps: they are of kind window. Strips have an even number of
-/// rows.
+/// aligned rows, and columns for all outputs. Stored: the indices' type; kTaps: they are of kind window. Two apart, strips begin at
+/// even rows. (Planes of one or two columns: codes that could stand for two places are of columns outside, which are not stored.)
 template <class T, int kLanes, int kColumns, class Stored, bool kTaps, int kStride>
 __global__ void __launch_bounds__(kBlock)
     gather_columns(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {

@@ -98,8 +98,8 @@ struct Kernels {
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.
   Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
-  /// 3x3 max windows, padding 1, by threads that walk down a few columns: 16 bytes of planar tensors with aligned rows, or of
-  /// neighbouring channels.
+  /// 3x3 max windows, padding 1, by threads that walk down a few columns: 16 bytes of planar tensors with aligned rows, or two
+  /// columns of four 16-bit channels.
   Function (*gather_columns)(Way way, DType index, int stride);
   /// Max windows that overlap, dense planar tensors, through shared memory.
   Function (*gather_staged)(DType index, int kernel, int stride);

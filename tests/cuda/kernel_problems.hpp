@@ -173,6 +173,9 @@ inline const char* const kEveryKernel[] = {
     "max2d f32 nchw n2c5 h31w33 k3 s1 p1 d2",
     "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2",
     "max2d f32 nchw n16c129 h14w14 k2 ties",
+    "max2d f16 nhwc n2c8 h9w1 k3 s2 p1 ties",
+    "max2d f16 nhwc n2c8 h9w2 k3 s2 p1 ties",
+    "max2d f16 nhwc n2c8 h9w3 k3 s2 p1 ties",
     "max2d f16 nchw n16c129 h14w14 k2 nan",
     "max2d f32 nchw n16c129 h14w14 k2 idx:window",
     "avg2d f32 nchw n16c129 h14w14 k2",
@@ -283,6 +286,14 @@ inline const char* const kEveryKernel[] = {
     "max2d f16 nchw n2c3 h24w32 k2 zeros",
 };
 
+/// Large enough for strips of several rows to a thread.
+inline const char* const kLongStrips[] = {
+    "max2d f32 nchw n3c15 h79w80 k3 s2 p1 ties",   "max2d f32 nchw n3c15 h79w80 k3 s1 p1 ties",
+    "max2d f16 nchw n3c57 h79w80 k3 s2 p1 ties",   "max2d bf16 nchw n3c52 h79w88 k3 s2 p1 zeros",
+    "max2d bf16 nhwc n3c32 h75w77 k3 s2 p1 ties",  "max3d f32 ncdhw n3c64 d7h29w48 k3 s2 p1 zeros",
+    "max3d f16 ndhwc n3c92 d7h29w33 k3 s2 p1 nan",
+};
+
 // Backwards large enough for tiles of cells in shared memory: rows that begin anywhere, cut rows, several planes and slices, windows that
 // hang over; and forwards with indices of such rows.
 inline const char* const kCells[] = {
@@ -323,6 +334,8 @@ inline const char* const kCells[] = {
 
 // Enough results for the kernels that many small planes take.
 inline const char* const kManyPlanes[] = {
+    "avg2d f32 nchw n33c65 h9w11 k3 s1 p1",
+    "avg2d f16 nchw n33c65 h9w11 k3 s1 p1",
     "avg2d f32 nchw n4c17 h35w35 k3 s1 p1",
     "avg2d f16 nchw n4c17 h35w35 k3 s1 p1 nopad",
     "avg2d bf16 nchw n4c17 h33w37 k3 s1 p1x1:0x1",
