@@ -34,10 +34,10 @@ inline constexpr std::int64_t kDoublingTaps = 7;
 inline constexpr std::int64_t kTallTaps = 10;
 inline constexpr std::int64_t kMostTallTaps = 1024;
 inline constexpr std::int64_t kTallBytes = 256 * 1024;
-/// Sums of more taps than this, in columns of many channels, or of neither two nor three along the row, are kept in L1 and not in registers, all channels of a column before the next: memory is
-/// read as it lies. (Two threads: 7x7/7 over 26 MB 278 us, 358 down and along, 396 with a few vectors of channels under the whole window; 8x8/8 over
-/// 51 MB 1080, 1165, 2415.) Maxima, folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of
-/// what is written around the caches (8x8/8 over 51 MB 2415 straight, 1102 down and along).
+/// Sums of more taps than this, in columns of many channels, or of neither two nor three along the row, are kept in L1 and not in registers, all channels
+/// of a column before the next: memory is read as it lies. (Two threads: 7x7/7 over 26 MB 278 us, 358 down and along; 8x8/8 over 51 MB 1080 and 1165.) Maxima,
+/// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
+/// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
 /// How far ahead of their use source rows are fetched where they come from memory.
 inline constexpr std::int64_t kFetchBytes = 8192;
