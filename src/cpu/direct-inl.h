@@ -22,10 +22,10 @@ template <Fold kFold, class T>
 constexpr bool kUnrollsTaps =
     std::is_same_v<T, double> ? kFold == Fold::sum : !std::is_integral_v<T> || kFold == Fold::max;
 
-/// Folds kVectors vectors of channels of the output whose first tap lies `at`. kTaps: taps along the row, 0 where only known at run
-/// time.
+/// Folds kVectors vectors of channels of the output whose first tap lies `at`, into the elements from `to` on. kTaps: taps along the row, 0 where
+/// only known at run time.
 template <Fold kFold, int kVectors, int kTaps, class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, CodeOf<C> column_code,
+HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, CodeOf<C> column_code, std::int64_t to,
                            C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
   const hn::RebindToSigned<D> di;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -70,7 +70,7 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
       for (int v = 0; v < kVectors; ++v) total[v] = run.divisor.Apply(d, total[v]);
     }
     CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(total[v], d, result + v * lanes);
+    for (int v = 0; v < kVectors; ++v) StoreDirect(d, run, total[v], result + to + v * lanes);
   } else {
     Accumulator<D, kFold, false> a[kVectors];
     CodeOf<C> code = static_cast<CodeOf<C>>(rows.codes[0] * run.row_step + column_code);
@@ -99,7 +99,10 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
       }
     }
     CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) a[v].Store(d, result + v * lanes, codes + v * lanes);
+    for (int v = 0; v < kVectors; ++v) {
+      StoreDirect(d, run, a[v].value, result + to + v * lanes);
+      if constexpr (kFold == Fold::max_indexed) StoreDirectCodes(run, a[v].code, to + v * lanes, codes);
+    }
   }
 }
 
@@ -111,11 +114,9 @@ HWY_NOINLINE void FoldDirectRun(const DirectRun<T, C>& run, Ahead& ahead, C* HWY
   for (std::int64_t o = 0; o < run.outputs; ++o) {
     const std::int64_t at = run.first + o * run.apart;
     const auto column_code = static_cast<CodeOf<C>>(run.column_code + static_cast<CodeOf<C>>(o) * run.code_apart);
-    C* to = result + o * run.channels;
-    CodeOf<C>* to_codes = codes + o * run.channels;
     std::int64_t c = 0;
     auto fold = [&](auto vectors, auto known) HWY_ATTR {
-      FoldDirect<kFold, vectors(), known()>(d, run, at + c, column_code, to + c, to_codes + c);
+      FoldDirect<kFold, vectors(), known()>(d, run, at + c, column_code, o * run.channels + c, result, codes);
       c += vectors() * lanes;
     };
     constexpr std::integral_constant<int, 0> kAny;
@@ -142,7 +143,11 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
   const std::int64_t taps = run.taps, rows = run.rows.count, elements = run.outputs * run.channels;
   if (taps == 0 || rows == 0) {
     for (std::int64_t i = 0; i < elements; ++i) result[i] = IdentityOf<kFold, C>();
-    for (std::int64_t i = 0; kFold == Fold::max_indexed && i < elements; ++i) codes[i] = -1;
+    if (kFold == Fold::max_indexed && run.streams.indices != nullptr) {
+      std::fill_n(run.streams.indices, elements, -1);
+    } else if (kFold == Fold::max_indexed) {
+      std::fill_n(codes, elements, CodeOf<C>{-1});
+    }
     return;
   }
   if constexpr (kSlides<kFold, T>) {
@@ -164,8 +169,9 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
 /// One row of outputs of a tile. Averages of floats are divided on the way where `row_factor` is not 0.
 template <Fold kFold, class T, class C>
 void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows, double row_factor,
-                   Ahead& ahead, char* scratch, C* HWY_RESTRICT result, CodeOf<C>* HWY_RESTRICT codes) {
-  ForDirectRuns<C>(plan, tile, rows, row_factor, [&](const DirectRun<T, C>& run, std::int64_t at) HWY_ATTR {
+                   const DirectStreams& streams, Ahead& ahead, char* scratch, C* HWY_RESTRICT result,
+                   CodeOf<C>* HWY_RESTRICT codes) {
+  ForDirectRuns<C>(plan, tile, rows, row_factor, streams, [&](const DirectRun<T, C>& run, std::int64_t at) HWY_ATTR {
     FoldRunOfOutputs<kFold>(run, DirectTotals<C>(scratch, run.channels, plan.sums_in_lanes), ahead, result + at,
                             codes + at);
   });

@@ -85,7 +85,7 @@ HWY_NOINLINE void MaxOfKeysRun(const DirectRun<T, float>& run, Ahead& ahead, T* 
 template <class T>
 void MaxOfKeysRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, std::int32_t>& rows, Ahead& ahead,
                   T* HWY_RESTRICT result) {
-  ForDirectRuns<float>(plan, tile, rows, 0, [&](const DirectRun<T, float>& run, std::int64_t at) HWY_ATTR {
+  ForDirectRuns<float>(plan, tile, rows, 0, {}, [&](const DirectRun<T, float>& run, std::int64_t at) HWY_ATTR {
     if (run.taps > 0 && rows.count > 0) return MaxOfKeysRun(run, ahead, result + at);
     const float identity = IdentityOf<Fold::max, float>();
     for (std::int64_t i = 0; i < run.outputs * run.channels; ++i) StoreAs(&identity, result + at + i, 1);

@@ -91,7 +91,7 @@ HWY_INLINE void SumLongWindow(const DirectRun<T, C>& run, std::int64_t at, const
     for (int v = 0; v < vectors(); ++v) {
       V total = hn::LoadU(d, totals.values + place + v * lanes);
       if constexpr (hwy::IsFloat<C>()) total = run.divisor.Apply(d, total);
-      hn::StoreU(total, d, result + c + v * lanes);
+      StoreDirect(d, run, total, result + c + v * lanes);
     }
   });
 }

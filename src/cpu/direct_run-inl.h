@@ -43,6 +43,18 @@ struct DirectDivisor {
   }
 };
 
+/// Where results, and indices, may go from registers around the caches.
+template <class T>
+constexpr bool kStreamsStraight = std::is_same_v<T, float>&& HWY_TARGET <= HWY_AVX2;
+template <class C>
+constexpr bool kStreamsIndices = std::is_same_v<C, float>&& HWY_TARGET <= HWY_AVX2;
+
+/// Which of them do, where they fill whole lines.
+struct DirectStreams {
+  bool values = false;
+  std::int64_t* indices = nullptr;  // of the first output
+};
+
 /// One output after the other, whose windows are alike.
 template <class T, class C>
 struct DirectRun {
@@ -54,18 +66,46 @@ struct DirectRun {
   CodeOf<C> column_code, code_step, row_step;  // of the first tap; from tap to tap and from row to row of a window
   CodeOf<C> code_apart;                        // from one output to the next
   DirectDivisor<C> divisor;
+  DirectStreams streams;
 };
+
+/// Results go from registers around the caches: in L1 they would wait until there are many, and then for each other.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void StoreDirect(D d, const DirectRun<T, C>& run, hn::Vec<D> v, C* to) {
+  if constexpr (kStreamsStraight<T>) {
+    if (run.streams.values) return hn::Stream(v, d, to);
+  }
+  hn::StoreU(v, d, to);
+}
+
+/// The codes of a vector of outputs that are `at` elements behind the run's first: as indices around the caches, or into `codes`.
+template <class T, class C, class V, class D = hn::DFromV<V>>
+HWY_INLINE void StoreDirectCodes(const DirectRun<T, C>& run, V v, std::int64_t at, CodeOf<C>* codes) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kStreamsIndices<C>) {
+    if (run.streams.indices != nullptr) {
+      const hn::Half<D> half;
+      const hn::Rebind<std::int64_t, decltype(half)> d64;
+      std::int64_t* to = run.streams.indices + at;
+      hn::Stream(hn::PromoteTo(d64, hn::LowerHalf(half, v)), d64, to);
+      return hn::Stream(hn::PromoteTo(d64, hn::UpperHalf(half, v)), d64, to + hn::Lanes(d64));
+    }
+  }
+#endif
+  hn::StoreU(v, D(), codes + at);
+}
 
 /// Calls work(run, elements of the result before it) for the runs of a row of outputs. Averages are divided where `row_factor` is not 0.
 template <class C, class T, class Work>
 HWY_INLINE void ForDirectRuns(const RowPlan& plan, const Tile& tile, const DirectRows<T, CodeOf<C>>& rows,
-                              double row_factor, const Work& work) {
+                              double row_factor, const DirectStreams& streams, const Work& work) {
   const bool flat = plan.code_kind == Codes::flat;
   const std::int64_t inner = plan.inner, end = tile.target_first + tile.target_columns;
   for (std::int64_t column = tile.target_first; column < end;) {
     const std::int64_t outputs = smaller(plan.alike[static_cast<std::size_t>(column)], end - column);
     const std::int64_t first = plan.table.first[static_cast<std::size_t>(column)];
     const std::int64_t taps = plan.table.count[static_cast<std::size_t>(column)];
+    const std::int64_t at = (column - tile.target_first) * inner;
     const std::int64_t apart = outputs > 1 ? plan.table.first[static_cast<std::size_t>(column + 1)] - first : 1;
     const DirectRun<T, C> run{
         rows,
@@ -81,8 +121,9 @@ HWY_INLINE void ForDirectRuns(const RowPlan& plan, const Tile& tile, const Direc
                                : plan.uneven_windows ? taps
                                                      : plan.problem.axis[2].kernel),
         static_cast<CodeOf<C>>(flat ? apart : 0),
-        DirectDivisor<C>(plan, row_factor, column)};
-    work(run, (column - tile.target_first) * inner);
+        DirectDivisor<C>(plan, row_factor, column),
+        {streams.values, streams.indices != nullptr ? streams.indices + at : nullptr}};
+    work(run, at);
     column += outputs;
   }
 }

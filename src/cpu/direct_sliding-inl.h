@@ -52,7 +52,7 @@ HWY_NOINLINE void SumSlidingRun(const DirectRun<T, C>& run, const DirectTotals<C
       CENOTE_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         total[v] = run.divisor.Apply(d, hn::Add(total[v], sum[v]));
-        hn::StoreU(total[v], d, result + output * run.channels + c + v * lanes);
+        StoreDirect(d, run, total[v], result + output * run.channels + c + v * lanes);
       }
     });
   }

@@ -192,7 +192,8 @@ struct FoldedRow {
 /// Columns of many channels, straight from the taps. `straight`: where the values may be put; averages are divided on the way.
 template <Fold kFold, class T, class C>
 FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const RowRange& depth, const RowRange& height,
-                             double row_factor, const T* source, const Workspace<T, C>& space, C* straight) {
+                             double row_factor, const T* source, const Workspace<T, C>& space, C* straight,
+                             const DirectStreams& streams) {
   constexpr bool kDivides = kFold == Fold::sum && hwy::IsFloat<C>();
   const Tile& tile = unit.tile();
   DirectRows<T, CodeOf<C>> taps;
@@ -200,7 +201,8 @@ FoldedRow<C> FoldRowDirectly(const RowPlan& plan, const UnitCursor& unit, const 
   const bool divides = kDivides && plan.problem.reduction == Reduction::average;
   C* result = kDivides || kFold != Fold::sum ? straight : space.result;
   Ahead ahead = AheadOf(plan, unit, tile, depth, height, source);
-  FoldDirectRow<kFold>(plan, tile, taps, divides ? row_factor : 0, ahead, space.packed, result, space.result_codes);
+  FoldDirectRow<kFold>(plan, tile, taps, divides ? row_factor : 0, streams, ahead, space.packed, result,
+                       space.result_codes);
   return {result, taps.count, divides};
 }
 
@@ -285,7 +287,21 @@ FoldedRow<C> FoldRowDownAndAlong(const RowPlan& plan, const UnitCursor& unit, co
 }
 
 /// What a piece of work writes around the caches.
-struct Writers {
+class Writers {
+ public:
+  Writers() = default;
+  /// Straight from registers where columns fill whole lines.
+  HWY_NOINLINE Writers(const RowPlan& plan, const RowPointers& pointers)
+      : straight(plan.direct && StreamsWholeLines(plan, pointers.target)),
+        straight_indices(plan.direct && StreamsWholeLines(plan, pointers.indices) &&
+                         plan.problem.index_dtype == DType::i64) {}
+  Writers(const Writers&) = delete;
+  Writers& operator=(const Writers&) = delete;
+  HWY_NOINLINE ~Writers() {
+    if (straight || straight_indices) hwy::FlushStream();
+  }
+
+  const bool straight = false, straight_indices = false;
   StreamWriter values, indices;
 };
 
@@ -307,14 +323,20 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   // Where nothing is left to be done to the result, it is folded straight into the target.
   C* straight = space.result;
   if constexpr (std::is_same_v<T, C> && kMap == Map::identity) {
-    if (plan.target.dense && !plan.streams) straight = target;
+    if (plan.target.dense && (!plan.streams || (kStreamsStraight<T> && writers.straight))) straight = target;
   }
   const double row_factor = kFold == Fold::sum ? RowFactor(plan, od, oh) : 1;
   FoldedRow<C> folded{};
-  bool done = false;
+  bool done = false, indexed = pointers.indices == nullptr;
   if constexpr (kHasDirect<kMap, T> && !kHasKeys<kFold, kMap, T>) {
     if (plan.direct) {
-      folded = FoldRowDirectly<kFold>(plan, unit, depth, height, row_factor, source, space, straight);
+      DirectStreams streams{.values = kStreamsStraight<T> && writers.straight};
+      if (kFold == Fold::max_indexed && kStreamsIndices<C> && writers.straight_indices) {
+        streams.indices =
+            static_cast<std::int64_t*>(pointers.indices) + unit.offset(plan.indices, od, oh, tile.target_first);
+        indexed = true;
+      }
+      folded = FoldRowDirectly<kFold>(plan, unit, depth, height, row_factor, source, space, straight, streams);
       done = true;
     }
   }
@@ -345,7 +367,7 @@ void FoldForwardRow(const RowPlan& plan, const RowPointers& pointers, const Work
   if (folded.values == space.result)
     PutRow(plan, tile.target_columns, space.result, space.staged, target, writers.values);
   if constexpr (kFold == Fold::max_indexed) {
-    if (pointers.indices == nullptr) return;
+    if (indexed) return;
     if (!folded.has_indices) CorrectCodes(plan, tile, space.result_codes);
     const std::int64_t at = unit.offset(plan.indices, od, oh, tile.target_first);
     auto put = [&](auto* indices) HWY_ATTR {

@@ -328,13 +328,7 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
   SeeingTaps rows[kMostSlots];
   StreamWriter writer;
   // Columns that begin and end with a cache line need not be put together before they go around the caches.
-  const RowTensor& to = plan.target;
-  const Problem& p = plan.problem;
-  constexpr std::int64_t kLine = 64 / sizeof(T);
-  const bool whole_lines =
-      std::is_same_v<T, C> && plan.streams && to.dense && plan.inner % kLine == 0 &&
-      (p.batch == 1 || to.outer_major % kLine == 0) && (p.axis[0].input == 1 || to.depth % kLine == 0) &&
-      (p.axis[1].input == 1 || to.height % kLine == 0) && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
+  const bool whole_lines = std::is_same_v<T, C> && StreamsWholeLines(plan, pointers.target);
   UnitCursor unit(plan, begin);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();

@@ -19,6 +19,14 @@ RowTensor row_tensor(const Layout& l, std::int64_t inner, std::int64_t columns) 
   return {l.n, 0, l.d, l.h, l.w, l.c, l.c == 1 && (l.w == inner || columns == 1)};
 }
 
+/// Whether columns of a tensor are whole cache lines if the first is. `depths`, `heights`: its rows.
+bool has_whole_lines(const RowPlan& plan, const RowTensor& tensor, std::int64_t size, std::int64_t depths,
+                     std::int64_t heights) {
+  const std::int64_t line = 64 / size;
+  return tensor.dense && plan.inner % line == 0 && (plan.outer == 1 || tensor.outer_major % line == 0) &&
+         (depths == 1 || tensor.depth % line == 0) && (heights == 1 || tensor.height % line == 0);
+}
+
 /// The source columns of one target column.
 struct Span {
   std::int64_t first, count, step, skipped;
@@ -117,6 +125,13 @@ bool is_worth_stencil(const Problem& p) {
   return rows * taps * (load + fold) <= rows * stride * (1 + fold) + buffer + taps * (load + join) + kRowPass;
 }
 
+/// Rows read one after the other come by themselves. Those of windows folded straight that share none are, slice by slice.
+bool is_worth_fetching(const RowPlan& plan) {
+  const Axis &depth = plan.problem.axis[0], &height = plan.problem.axis[1];
+  if (!plan.direct) return !plan.along_first;
+  return height.rule == WindowRule::sliding && (height.kernel > height.stride || depth.kernel > 1);
+}
+
 /// The source rows that a call reads from memory are asked for a few target rows before.
 void fetch_early(RowPlan& plan, bool reversed) {
   const Axis& height = plan.problem.axis[1];
@@ -129,6 +144,8 @@ void fetch_early(RowPlan& plan, bool reversed) {
                                                          : larger(1, height.input / height.output);
   const std::int64_t step = plan.fetch_pitch * (reversed ? 1 : larger(1, height.input / height.output));
   if (row_bytes > 0) plan.fetch_ahead = step * larger(1, kFetchBytes / (plan.fetch_rows * row_bytes));
+  // Rows that windows share have been read.
+  if (plan.direct) plan.fetch_ahead += plan.fetch_pitch * larger(0, height.kernel - height.stride) * height.dilation;
 }
 
 /// Elements that a tensor of nowhere descending strides spans.
@@ -435,8 +452,15 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
     plan.columns = choose_columns(plan, task, lanes, plan.table.most, plan.table.step);
   }
   const std::int64_t most = plan.table.most;
-  const std::int64_t planes = plan.outer * plan.inner * static_cast<std::int64_t>(size_of(p.dtype));
-  plan.streams = planes * (plane_size(p) + p.axis[0].output * p.axis[1].output * p.axis[2].output) >= kStreamBytes;
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t index_size = p.with_indices ? static_cast<std::int64_t>(size_of(p.index_dtype)) : 0;
+  const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
+  const std::int64_t bytes = plan.outer * plan.inner * (plane_size(p) * size + outputs * (size + index_size));
+  plan.streams = bytes >= kStreamBytes || (index_size > 0 && bytes >= kStreamIndexBytes);
+  const std::int64_t depths = reversed ? p.axis[0].input : p.axis[0].output,
+                     heights = reversed ? p.axis[1].input : p.axis[1].output;
+  plan.whole_lines = plan.inner > 1 && has_whole_lines(plan, plan.target, size, depths, heights) &&
+                     (reversed || !p.with_indices || has_whole_lines(plan, plan.indices, 8, depths, heights));
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   plan.tall = is_tall(p, task);
   const bool straight =
@@ -459,7 +483,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t column_bytes = plan.inner * static_cast<std::int64_t>(lane);
   const std::int64_t sources_per_target = larger(1, source_total / larger(1, target_total));
   const std::int64_t rows = plan.outer * p.axis[0].output * p.axis[1].output;
-  const bool wide = plan.direct && !plan.streams && rows >= kManyRows;
+  const bool wide = plan.direct && (!plan.streams || plan.whole_lines) && rows >= kManyRows;
   const std::int64_t tile_bytes = wide        ? kWideTileBytes
                                   : plan.tall ? smaller(kTileBytes, kTallBytes / p.axis[1].kernel)
                                   : task == RowTask::max_backward && plan.inner > 1 ? kGatherTileBytes
@@ -480,7 +504,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t shared_rows = p.axis[1].stride < p.axis[1].kernel ? p.axis[1].kernel : 1;
   plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall &&
                      (shared_rows == 1 || source_total * column_bytes <= kBlockBytes / shared_rows);
-  if (plan.streams && plan.source.dense && !plan.along_first) fetch_early(plan, reversed);
+  if (plan.streams && plan.source.dense && is_worth_fetching(plan)) fetch_early(plan, reversed);
 
   make_factors(plan);
   if (plan.direct) make_runs(plan);

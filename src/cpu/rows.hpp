@@ -95,6 +95,7 @@ struct RowPlan {
   bool stencil;  // the same for planar rows
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
+  bool whole_lines;            // columns of the target, and of 8-byte indices, are whole cache lines if the first is
   bool along_first;            // tiles follow each other along a row, not down it
   // Source rows that are fetched early, see Ahead: bytes from a target row's first source row to a later one's (0: none), new rows
   // per target row, bytes from row to row and from depth to depth.

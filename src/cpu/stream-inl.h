@@ -7,10 +7,16 @@
 #endif
 
 #include "cpu/convert-inl.h"
+#include "cpu/rows.hpp"
 #include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
+
+/// Whether columns that go around the caches need not be put together before.
+inline bool StreamsWholeLines(const RowPlan& plan, const void* to) {
+  return plan.streams && plan.whole_lines && to != nullptr && reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
+}
 
 /// Rows that follow each other in memory share a line where one ends and the next begins. It is kept until it is whole: a line written
 /// in two parts costs a read and a write through the caches more.
@@ -19,7 +25,7 @@ class StreamWriter {
   StreamWriter() = default;
   StreamWriter(const StreamWriter&) = delete;
   StreamWriter& operator=(const StreamWriter&) = delete;
-  ~StreamWriter() {
+  HWY_NOINLINE ~StreamWriter() {
     if (next_ == nullptr) return;
     WriteKept();
     hwy::FlushStream();

@@ -174,12 +174,12 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
                plan.taps * plan.step;
   const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
   plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
-  plan.streams = row_plan.streams;
+  plan.streams = described.bytes_moved >= kStreamIndexBytes;
   plan.together = pairs ? 2 : 1;
   plan.kept = single || pairs ? 0 : depth.kernel;
   // Where the last vectors would reach beyond the plane, see StoreUpTo.
   plan.staged = plan.streams || (halves && (plan.columns < lanes || plan.kept > 0));
-  if (plan.streams) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
+  if (described.bytes_moved >= kFetchedBytes) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
   plan.flat = row_plan.code_kind != Codes::taps;
   plan.index_dtype = p.index_dtype;
   for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));

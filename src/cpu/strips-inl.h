@@ -48,7 +48,8 @@ struct Strip {
   std::int64_t room;  // elements that may be written from `to` on
   T* to;
   CodeOf<C>* codes;
-  std::int64_t planes = 1;  // that follow each other: their strips are alike, and none has codes
+  std::uintptr_t fetch = 0;  // where to fetch early from, 0: nowhere; a number, for it may lie beyond the tensor
+  std::int64_t planes = 1;   // that follow each other: their strips are alike, and none has codes
 };
 
 /// The whole of a vector, or as many of its lanes as there is room for. (There is no masked store of halves everywhere: they always have room.)
@@ -93,7 +94,10 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   static_assert(kDeep == 1 || (kDeep == 2 && kKept == 0));
   constexpr bool kIndexed = kFold == Fold::max_indexed;
   const auto identity = hn::Set(d, IdentityOf<kFold, C>());
-  const std::int64_t pitch = plan.width, heights = plan.heights, columns = plan.columns, ahead = plan.ahead;
+  const std::int64_t pitch = plan.width, heights = plan.heights, columns = plan.columns;
+  constexpr std::uintptr_t kFetched = kStride * hn::MaxLanes(d) * sizeof(T);  // as much as is read of a row
+  std::uintptr_t fetch = strip.fetch;
+  const bool fetches = fetch != 0;
   const std::int64_t step = kDilated ? plan.step : 1, row_step = kDilated ? plan.row_step : 1;
   const bool padded = plan.padded;
   const auto lane_columns =
@@ -119,12 +123,10 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
     hn::Vec<D> v[kTaps];
     if (static_cast<std::uint64_t>(y) < static_cast<std::uint64_t>(heights)) {
       const T* at = from + (deep() * heights + y) * pitch;
-      if (ahead != 0) {
-        // As numbers: it may lie beyond the tensor.
-        const std::uintptr_t there =
-            reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(ahead) * sizeof(T);
+      if (fetches) {
+        const std::uintptr_t there = fetch + static_cast<std::uintptr_t>(deep() * heights * pitch) * sizeof(T);
         hwy::Prefetch(reinterpret_cast<const T*>(there));
-        if constexpr (kStride == 2) hwy::Prefetch(reinterpret_cast<const T*>(there + hn::Lanes(d) * sizeof(T)));
+        if constexpr (kFetched > 64) hwy::Prefetch(reinterpret_cast<const T*>(there + 64));
       }
       if constexpr (kStride == 1) {
         CENOTE_UNROLL
@@ -162,6 +164,7 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   auto next_row = [&]() HWY_ATTR {
     if constexpr (kIndexed) row_codes = hn::Add(row_codes, next_codes);
     y += row_step;
+    fetch += fetches ? kFetched : 0;
   };
   constexpr std::integral_constant<int, 0> kFirst;
   Row row[kDeep * kTaps];
@@ -274,6 +277,15 @@ struct Strips {
                        std::int64_t end_row, const std::int32_t* first_codes, std::int64_t room, T* to,
                        CodeOf<C>* codes) const {
     StripDoubts doubts;
+    // The rows that the next band reads, as they lie in memory, a share of them with each strip of this one.
+    std::uintptr_t fetch = 0;
+    if (plan.ahead != 0) {
+      fetch = reinterpret_cast<std::uintptr_t>(from) +
+              static_cast<std::uintptr_t>(first_row * plan.stride * plan.width + plan.ahead) * sizeof(T);
+    }
+    const auto share =
+        static_cast<std::uintptr_t>(ceil_div(end_row - first_row, plan.row_step) * plan.stride * plan.stride * lanes) *
+        sizeof(T);
     for (std::int64_t next = 0; next < plan.columns; next += lanes) {
       const std::int64_t column =
           larger(0, smaller(next, plan.columns - lanes));  // the ragged end from its last vector
@@ -283,7 +295,8 @@ struct Strips {
         const std::int64_t at = (row - first_row) * plan.columns + column;
         const std::int32_t* firsts = first_codes != nullptr ? first_codes + at : nullptr;
         const StripDoubts found =
-            fold(plan, {first, slice, column, row, end_row, firsts, room - at, to + at, codes + at});
+            fold(plan, {first, slice, column, row, end_row, firsts, room - at, to + at, codes + at, fetch});
+        if (fetch != 0) fetch += share;
         doubts.nan |= found.nan;
         doubts.zero |= found.zero;
       }

@@ -156,7 +156,7 @@ void FoldRows(const RowPlan& plan, const RowPointers& pointers, std::int64_t beg
   const Workspace<T, C> space(plan, scratch);
   UnitCursor unit(plan, begin);
   TallFold<kFold, kMap, T, C> tall(plan, pointers.source, space, scratch);
-  Writers writers;
+  Writers writers(plan, pointers);
   for (std::int64_t i = begin; i < end; ++i, unit.next()) {
     FoldForwardRow<kFold, kMap>(plan, pointers, space, unit, tall, writers);
   }
