@@ -139,10 +139,9 @@ template <class Put>
 HWY_INLINE void WithIndexType(DType dtype, void* indices, const Put& put) {
   switch (dtype) {
     case DType::i64: return put(static_cast<std::int64_t*>(indices));
-    case DType::i32: return put(static_cast<std::int32_t*>(indices));
     case DType::u8: return put(static_cast<std::uint8_t*>(indices));
     case DType::u16: return put(static_cast<std::uint16_t*>(indices));
-    default: return put(static_cast<std::uint32_t*>(indices));
+    default: return put(static_cast<std::int32_t*>(indices));  // u32: the same bits
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "cpu/gather-inl.h"
 #include "cpu/gather_columns-inl.h"
+#include "cpu/gather_planes-inl.h"
 #include "cpu/kernels.hpp"
 #include "cpu/scatter-inl.h"
 #include "cpu/strips-inl.h"
@@ -40,11 +41,12 @@ constexpr RowKernels MakeKernels() {
   k.scatter_add = ScatterAdd<T, C>;
   if constexpr (floating) {
 #if HWY_TARGET != HWY_SCALAR
-    k.gather = GatherRows<T, C>;
+    if constexpr (kHasGatherRows) k.gather = GatherRows<T, C>;
     k.gather_columns = GatherColumnRows<T, C>;
     k.average_planes = AverageWholePlanes<T, C>;
     k.spread_planes = SpreadWholePlanes<T, C>;
     if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {
+      k.gather_planes = GatherPlanes<T>;
       k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;

@@ -104,10 +104,9 @@ std::optional<RowWork> RowWork::make(const Problem& p, const RowKernels& kernels
   if (max && p.absolute) return std::nullopt;
   if (max) {
     work.task_ = RowTask::max_backward;
-    if (!p.with_indices || kernels.gather == nullptr ||
-        !make_row_plan(p, work.task_, kernels.fold_lane, vector, work.plan_))
-      return std::nullopt;
+    if (!p.with_indices || !make_row_plan(p, work.task_, kernels.fold_lane, vector, work.plan_)) return std::nullopt;
     work.gather_ = work.plan_.inner > 1 ? kernels.gather_columns : kernels.gather;
+    if (work.gather_ == nullptr) return std::nullopt;
     return work;
   }
   work.task_ = RowTask::sum_backward;

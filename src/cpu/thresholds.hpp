@@ -119,6 +119,9 @@ inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
 /// will expect.
 inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
+/// Gradients of narrow windows that are put together before they are written around the caches: a row or two, for many at once wait for each other.
+inline constexpr std::int64_t kStagedBytes = 2048;
+
 /// How far ahead of their use a scatter's indices and gradients are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;
 

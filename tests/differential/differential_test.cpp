@@ -194,6 +194,10 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ncdhw n1c3 d7h9w10 k1x2x2 s3x2x2",
              "max3d f16 ncdhw n1c3 d4h9w40 k2 idx:window",
              "max3d f32 ncdhw n1c3 d5h8w9 k2 ceil",
+             "max2d f32 nchw n5c3 h9w43 k2 ceil idx:window",
+             "max2d f16 nchw n5c3 h8w70 k3x2 s2 p1x0 idx:window",
+             "max2d bf16 nchw n2c3 h7w37 k3x2 s1x2",
+             "max3d f32 ncdhw n2c3 d5h6w33 k3x3x2 s2 p1x1x0 idx:window",
              "max2d f32 nchw n2c5 h17w28 k3 s1 p2:2 d2",
              "max2d bf16 nchw n2c5 h19w40 k3 s1 p1 d3x1 idx:window",
              "max3d f32 ncdhw n1c3 d5h9w37 k2x3x3 s1 p0x1x1 d1x2x3 idx:window",
@@ -297,6 +301,7 @@ TEST(Differential, LargerThanTheCaches) {
   const Threads two(2);
   for (const char* line : {
            "max2d f32 nchw n1c9 h1001w1003 k2",
+           "max2d f16 nchw n1c150 h300w301 k2 idx:window bwd",
            "max2d f32 nchw n1c9 h1001w1003 k3 s2",
            "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
            "max2d f64 nhwc n1c17 h460w462 k3 s2",

@@ -18,6 +18,13 @@ struct Pool {
 const std::vector<Pool> kPools = {
     {"1d", {.op = Op::max_pool, .dims = 1, .kernel_size = 3, .stride = 2, .padding = 1}, {2, 3, 11}},
     {"2d", {.op = Op::max_pool, .dims = 2, .kernel_size = 2}, {2, 3, 8, 10}},
+    {"2d of long rows", {.op = Op::max_pool, .dims = 2, .kernel_size = 2, .ceil_mode = true}, {3, 3, 5, 43}},
+    {"2d of tall windows",
+     {.op = Op::max_pool, .dims = 2, .kernel_size = {3, 2}, .stride = 2, .padding = {1, 0}},
+     {3, 3, 7, 40},
+     false,
+     DType::bf16},
+    {"3d of long rows", {.op = Op::max_pool, .dims = 3, .kernel_size = 2}, {1, 2, 5, 4, 34}},
     {"2d overlapping", {.op = Op::max_pool, .dims = 2, .kernel_size = 3, .stride = 2, .padding = 1}, {2, 3, 9, 11}},
     {"2d of stride 1", {.op = Op::max_pool, .dims = 2, .kernel_size = {3, 2}, .stride = 1}, {2, 3, 9, 21}},
     {"2d f16",
