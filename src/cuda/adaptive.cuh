@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(kBlock, kLanes > 1 ? 5 : 0)
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
   constexpr int kChunk = 4, kRows = kLanes > 1 ? 1 : 3;  // loaded at once
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kBlock)
   keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;

@@ -127,7 +127,7 @@ template <class T, int kLanes, Share kShare, class Int, int kRows>
 __global__ void __launch_bounds__(kBlock)
     gather_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   Int i[3] = {place.z, place.y * kRows, place.x};
@@ -231,7 +231,7 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kFirst = ceil_quotient(kPhase - kKernel + 1, kStride);
   constexpr int kOutputRows = floor_quotient(kPhase + kRows - 1, kStride) - kFirst + 1;
   constexpr int kOutputColumns = floor_quotient(kPhase + kColumns - 1, kStride) - kFirst + 1;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= kRows;

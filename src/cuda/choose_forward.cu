@@ -64,11 +64,7 @@ class Forward : public Choice {
     }
     const std::int64_t together = planes_together(planes, kWantedBytes / bytes, outputs, kAdaptiveBlock);
     result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
-    result.scalar.narrow.tiling.planes = static_cast<std::int32_t>(together);
-    result.scalar.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
-    result.scalar.tiles = ceil_div(planes, together);
-    result.scalar.block = kAdaptiveBlock;
-    result.scalar.shared_bytes = static_cast<std::size_t>(together * bytes + 16);
+    group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
     result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
   }
 
@@ -249,15 +245,21 @@ class Forward : public Choice {
     return true;
   }
 
-  /// The same for planes that a block can keep whole.
-  void slide_planes(Launches& result) {
-    const Function function = kernels_.slide_planes();
-    if (function.entry == nullptr || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) return;
+  /// Windows of 3x3 one apart over planes that a block can keep whole.
+  bool slide_planes(Launches& result) {
+    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+    const Function function = kernels_.slide_planes(fold());
+    if (function.entry == nullptr || p_.with_indices || h.kernel != 3 || h.stride != 1 || w.stride != 1 ||
+        w.input != w.output || w.pad_begin != 1 || d.input != 1 || d.output != 1 || d.kernel != 1 || is_few(false) ||
+        !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+      return false;
+    }
     Launch launch = make_launch(p_, function, false, false, false, 1);
-    if (!launch.narrow.uniform_divisor || !cut_slides(launch, p_, function)) return;
+    if ((fold() == Fold::sum && !launch.narrow.uniform_divisor) || !cut_slides(launch, p_, function)) return false;
     result.scalar = launch;
     result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
                   std::to_string(launch.narrow.strip) + " rows";
+    return true;
   }
 
   /// Small square windows, by threads that walk down.
@@ -267,6 +269,7 @@ class Forward : public Choice {
     const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
     const bool deep = d.kernel > 1, indices = p_.with_indices;
     if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
+    if (fold() == Fold::max && slide_planes(result)) return true;
     // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
     const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
                                                                                 : is_channels_fastest(p_.input, p_, w.input) ? 6
@@ -285,7 +288,7 @@ class Forward : public Choice {
                         (w.output < 32 || (indices && h.kernel > h.stride && h.stride > 1 && short_rows));
     Launches tiles;
     if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
-    if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 8);
+    if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 6);
     if (result.name.empty())
       result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
     if (channels_fastest) {
@@ -450,6 +453,7 @@ class Forward : public Choice {
         p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536) {
       return;
     }
+    if (narrow_planes(result)) return;
     const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
     const Function function = kernels_.fold_planes(fold(), p_.with_indices, group);
     if (function.entry == nullptr || planes * group < 132 * 512) return;
@@ -460,6 +464,24 @@ class Forward : public Choice {
     also_unaligned(result, function);
     if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
     result.name = std::to_string(group) + " threads to a plane; else " + result.name;
+  }
+
+  /// The same for sums of elements of two bytes, many planes to a block.
+  bool narrow_planes(Launches& result) {
+    constexpr std::int64_t kWantedBytes = 26 << 10;
+    const Function function = kernels_.sum_planes();
+    const std::int64_t planes = p_.batch * p_.channels, size = p_.axis[2].input;
+    const std::int64_t bytes = size * static_cast<std::int64_t>(size_of(p_.dtype));
+    // Planes of whole pairs of words would begin in few of the banks of shared memory.
+    if (function.entry == nullptr || fold() != Fold::sum || size % 4 == 0 || kWantedBytes / bytes < kBlock / 2 ||
+        is_few(true)) {
+      return false;
+    }
+    const std::int64_t together = planes_together(planes, kWantedBytes / bytes, 1, kBlock);
+    result.scalar = make_launch(p_, function, false, false, false, 1);
+    group_planes(result.scalar, p_, together, kBlock, together * bytes + 16);
+    result.name = std::to_string(together) + " planes in shared memory, one thread to a plane";
+    return true;
   }
 
   /// Dense planar tensors, through shared memory.

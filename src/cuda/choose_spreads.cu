@@ -128,15 +128,11 @@ bool Backward::spread_adaptive(Launches& result) {
       !is_few(true) && planes * elements < INT32_MAX - 65536 && is_dense(p_.grad_input, p_, true) &&
       is_dense(p_.grad_output, p_, false)) {
     result.scalar = make_launch(p_, kernels_.spread_adaptive_planes(), false, true, false, 1);
-    result.scalar.narrow.tiling.planes = static_cast<std::int32_t>(together);
-    result.scalar.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
+    group_planes(result.scalar, p_, together, kAdaptiveBlock, together * plane_bytes + more + 16);
     result.scalar.narrow.tiling.codes_at =
         static_cast<std::int32_t>(ceil_div(together * elements * element, 16) * 16 + 16);
     note_seen(h, result.scalar.narrow.rows_begin, result.scalar.narrow.rows_shared);
     note_seen(p_.axis[2], result.scalar.narrow.columns_begin, result.scalar.narrow.columns_shared);
-    result.scalar.tiles = ceil_div(planes, together);
-    result.scalar.block = kAdaptiveBlock;
-    result.scalar.shared_bytes = static_cast<std::size_t>(together * plane_bytes + more + 16);
     keep_small_operands(result.scalar, Share::sum);
     result.name = "small planes, gradients divided in shared memory";
   }
@@ -182,7 +178,8 @@ void Backward::spread_whole_windows(Launches& result, Share share) {
     const bool channels_fastest = way == Way::channels;
     if (channels_fastest != is_channels_fastest(p_.grad_input, p_, w.input)) continue;
     if (channels_fastest
-            ? !channel_vectors({&p_.grad_input, &p_.grad_output}, function.lanes)
+            ? !channel_vectors({&p_.grad_input, &p_.grad_output}, function.lanes) ||
+                  (indexed && !channel_vectors({&p_.indices}, function.lanes))
             : w.output % function.columns != 0 || !has_aligned_rows(p_.grad_input, function.columns * w.kernel) ||
                   !has_aligned_rows(p_.grad_output, function.columns) ||
                   (indexed && !has_aligned_rows(p_.indices, function.columns))) {

@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlock, 3)
     fold_deep(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;

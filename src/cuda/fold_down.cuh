@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
   using Int = std::int32_t;
   using Line = FoldedRow<T, kLanes, kFold>;
   constexpr int kKept = kDeep ? 0 : kKernel - kStride;  // rows that the next output sees again
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;
@@ -193,7 +193,15 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
     const Int near = row_near(y);
     reader.load_taps(input + source_z * p.input.d + near * p.input.h, y == near, taps);
   };
-  const Int end = least(place.y + p.strip, p.axis[1].output);
+  // Rows of outputs that are never aligned: the lanes of a warp exchange what they made, so that neighbours store neighbours. All of them
+  // walk down equally far then.
+  constexpr bool kExchange = kAs == Lanes::columns && kPadding == 0 && kKernel > kStride;
+  __shared__ Vector<T, kLanes> values[kExchange ? kBlock : 1];
+  __shared__ Vector<Int, kLanes> places[kExchange && kIndices ? kBlock : 1];
+  const Int lane = static_cast<Int>(threadIdx.x) % 32, first_of_warp = static_cast<Int>(threadIdx.x) - lane;
+  const bool exchange = kExchange && !p.paired_columns && thread - lane + 32 <= p.grid.threads;
+  const Int last = least(place.y + p.strip, p.axis[1].output);
+  const Int end = exchange ? place.y + p.strip : last;
   Line line[kKernel];
   // The rows that the next output sees first are under way while this one is folded, where they are few enough for the registers.
   constexpr bool kAhead = !kDeep && kStride == 1 && kLanes > 1 && sizeof(T) == 4 && !kIndices;
@@ -284,6 +292,24 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
     if (kAs == Lanes::channels || p.paired_columns) {
       store(output, result);
       if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index, codes);
+    } else if (exchange) {
+      values[threadIdx.x] = result;
+      if constexpr (kIndices) memcpy(&places[threadIdx.x], codes, sizeof(codes));
+      __syncwarp();
+      const Int columns = y < last ? p.axis[2].output - place.x : 0;
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        const Int owner = i * (32 / kLanes) + lane / kLanes, column = lane % kLanes;
+        const auto to = __shfl_sync(0xffffffffU, reinterpret_cast<unsigned long long>(output), owner);
+        const long long index_to = kIndices ? __shfl_sync(0xffffffffU, static_cast<long long>(index), owner) : 0;
+        if (column >= __shfl_sync(0xffffffffU, columns, owner)) continue;
+        reinterpret_cast<T*>(to)[column] = values[first_of_warp + owner].lane[column];
+        if constexpr (kIndices) {
+          const Int code[1] = {places[first_of_warp + owner].lane[column]};
+          store_codes(at.indices, p.index_dtype, index_to + column, code);
+        }
+      }
+      __syncwarp();
     } else {
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {

@@ -2,7 +2,7 @@
 // from memory.
 #pragma once
 
-#include "cuda/forward.cuh"
+#include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
 
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kVector = 16 / static_cast<int>(sizeof(T)), kBatch = 4;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   const Int plane = thread / kGroup, lane = thread % kGroup;
   const Int size = p.axis[2].input, total = p.grid.threads * size;
   const bool exists = plane < p.grid.threads;
@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(kBlock)
     }
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
+      if (from + b * step >= end) break;
 #pragma unroll
       for (int i = 0; i < kVector; ++i) {
         const Int element = from + b * step + i - begin;
@@ -61,6 +62,37 @@ __global__ void __launch_bounds__(kBlock)
   if constexpr (kIndices) {
     const Int stored[1] = {code == INT32_MAX ? 0 : code};
     store_codes(at.indices, p.index_dtype, plane, stored);
+  }
+}
+
+/// Sums of the same for elements of two bytes: a block keeps many planes in shared memory, a thread to each, two elements at a time.
+template <class T>
+__global__ void __launch_bounds__(kBlock)
+    sum_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
+  wait_for_grid_before();
+  using Int = std::int32_t;
+  const Int size = p.axis[2].input;
+  const Int first_plane = static_cast<Int>(blockIdx.x) * p.tiling.planes;
+  const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
+  const T* source = static_cast<const T*>(at.input) + static_cast<std::int64_t>(first_plane) * size;
+  const auto* input = reinterpret_cast<const T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(source) & 15));
+  stage_run<kBlock>(tile_memory, source, planes * size);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (Int plane = static_cast<Int>(threadIdx.x); plane < planes; plane += kBlock) {
+    const T* from = input + plane * size;
+    const T* end = from + size;
+    Accumulator<T> sum = 0;
+    if (reinterpret_cast<std::uintptr_t>(from) % 4 != 0) sum += widen(*from++);
+#pragma unroll 4
+    for (; from + 1 < end; from += 2) {
+      const auto pair = load<2>(from);
+      sum += widen(pair.lane[0]);
+      sum += widen(pair.lane[1]);
+    }
+    if (from < end) sum += widen(*from);
+    static_cast<T*>(at.output)[first_plane + plane] = finish<Fold::sum, T>(p, sum, size);
   }
 }
 

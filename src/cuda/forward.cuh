@@ -8,8 +8,6 @@
 
 namespace cenote::gpu {
 
-inline constexpr int kBlock = 256;
-
 /// Sums accumulate in T's accumulator; the max family keeps T and the place it came from.
 template <class T, Fold kFold>
 using Folded = std::conditional_t<kFold == Fold::max || kFold == Fold::min, T, Accumulator<T>>;
@@ -219,7 +217,7 @@ template <class T, int kLanes, Fold kFold, bool kIndices, class Int>
 __global__ void __launch_bounds__(kBlock)
     fold_windows(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   Taps<Int> taps[3];

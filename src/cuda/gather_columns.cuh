@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kOwn = kColumns / kStride;
   // Outputs that see the strip, counted from its own first.
   constexpr int kFirst = kStride == 1 ? -1 : 0, kSeen = kOwn - kFirst + 1;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;

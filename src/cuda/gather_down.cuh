@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   // Column c of a strip is tap c - m * kStride of the output m places from the strip's own first.
   constexpr int kFirst = ceil_quotient(1 - kKernel, kStride);
   constexpr int kSeen = floor_quotient(kColumns - 1, kStride) - kFirst + 1;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   const Int height = p.axis[1].input, width = p.axis[2].input, pad_y = p.axis[1].pad_begin, pad_x = p.axis[2].pad_begin;

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kOwn = kColumns / kStride;
   constexpr int kLeft = -kFirst, kRight = kOutputColumns - kOwn - kLeft;
   static_assert(kLeft >= 0 && kRight >= 0);
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= kRows;

@@ -363,6 +363,15 @@ CENOTE_HOST_DEVICE Real reciprocal_of(const Params<Int>& p) {
   }
 }
 
+/// Threads of a block, wherever nothing else is said.
+inline constexpr int kBlock = 256;
+
+/// Which of the grid's threads this one is.
+template <class Int = std::int32_t, int kThreads = kBlock>
+__device__ inline Int thread_of_grid() {
+  return static_cast<Int>(blockIdx.x) * kThreads + static_cast<Int>(threadIdx.x);
+}
+
 /// The first thing that every kernel does. Blocks of the next kernel may take their places as soon as all of this one's have theirs,
 /// and wait here until it is done: a launch costs no time between the two.
 __device__ inline void wait_for_grid_before() {

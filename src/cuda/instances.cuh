@@ -28,6 +28,7 @@ struct Instances {
       .fold_tiles = Forward::tiles,
       .fold_staged = Forward::staged,
       .fold_planes = Forward::planes,
+      .sum_planes = Forward::plane_sums,
       .average_adaptive = Forward::adaptive_averages,
       .spread_adaptive = Backward::adaptive_spreads,
       .average_adaptive_planes = Forward::adaptive_plane_averages,

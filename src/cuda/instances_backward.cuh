@@ -148,6 +148,9 @@ struct BackwardInstances {
       if constexpr (kShare == Share::sum) {
         if (depth == 1 && height == 2 && width == 2)
           return function(&gpu::spread_windows<T, kLanes, 1, kShare, Stored, 1, 2, 2>, 1, 1, kLanes);
+      } else if constexpr (sizeof(T) == 2) {
+        if (depth == 2 && height == 2 && width == 2)
+          return function(&gpu::spread_windows<T, 4, 1, kShare, Stored, 2, 2, 2>, 1, 1, 4);
       }
       return {};
     }

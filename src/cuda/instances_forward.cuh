@@ -151,10 +151,13 @@ struct ForwardInstances {
     if constexpr (kTuned) return function(&gpu::slide_lanes<T, 4>);
     return {};
   }
-  static Function plane_slides() {
+  static Function plane_slides(Fold fold) {
     // Three words of shared memory to a thread: neighbours' lie in different banks.
     constexpr int kColumns = 12 / static_cast<int>(sizeof(T));
-    if constexpr (kTuned) return function(&gpu::slide_planes<T, kColumns>, 1, kColumns);
+    if constexpr (kTuned) {
+      if (fold == Fold::sum) return function(&gpu::slide_planes<T, Fold::sum, kColumns>, 1, kColumns);
+      if (fold == Fold::max) return function(&gpu::slide_planes<T, Fold::max, kColumns>, 1, kColumns);
+    }
     return {};
   }
 
@@ -240,6 +243,11 @@ struct ForwardInstances {
       if (fold == Fold::max) return indices ? planes_of<Fold::max, true>(group) : planes_of<Fold::max, false>(group);
       if (fold == Fold::sum) return planes_of<Fold::sum, false>(group);
     }
+    return {};
+  }
+
+  static Function plane_sums() {
+    if constexpr (kFloating && sizeof(T) == 2) return function(&gpu::sum_planes<T>);
     return {};
   }
 

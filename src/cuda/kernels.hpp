@@ -65,8 +65,8 @@ struct Kernels {
   Function (*slide_down)(Way way, bool planar);
   /// The same for planar tensors, as many outputs as inputs along the width.
   Function (*slide_lanes)();
-  /// The same for small planes of dense planar tensors.
-  Function (*slide_planes)();
+  /// The same and maxima for small planes of dense planar tensors.
+  Function (*slide_planes)(Fold fold);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
@@ -75,6 +75,8 @@ struct Kernels {
   Function (*fold_staged)(Fold fold, bool indices, int group);
   /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32) threads to each.
   Function (*fold_planes)(Fold fold, bool indices, int group);
+  /// Sums of the same for elements of two bytes.
+  Function (*sum_planes)();
   /// Averages of adaptive windows of different sizes, and their backward.
   Function (*average_adaptive)(Way way);
   Function (*spread_adaptive)(Way way);

@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   using Real = Accumulator<T>;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   const Int depth = p.axis[0].kernel, height = p.axis[1].kernel, width = p.axis[2].kernel;
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   using Real = Accumulator<T>;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.x *= kAcross;

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kCount = kIndices ? 2 : 16 / static_cast<int>(sizeof(T));  // two of them have 16 bytes of indices
-  const Int first = (static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x)) * kCount;
+  const Int first = thread_of_grid<Int>() * kCount;
   if (first >= p.grid.threads) return;
   const Int pairs = p.axis[2].output, width = p.axis[2].input;
   Int row = first;  // of windows, through all planes
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kBlock)
   wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kPairs = 8 / static_cast<int>(sizeof(T));
-  const Int first = (static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x)) * kPairs;
+  const Int first = thread_of_grid<Int>() * kPairs;
   if (first >= p.grid.threads) return;
   const Int pairs = p.axis[2].output, width = p.axis[2].input;
   Int row = first;  // of elements, through all planes

@@ -5,10 +5,6 @@
 
 namespace cenote::gpu {
 
-__device__ inline std::int32_t thread_of_grid() {
-  return static_cast<std::int32_t>(blockIdx.x) * kBlock + static_cast<std::int32_t>(threadIdx.x);
-}
-
 /// kOut outputs beside each other, from kOut * 2 columns and the one before them, down a strip.
 template <class T, int kOut>
 struct PackedStrip {

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kBlock)
   constexpr int kLeft = kPadding;           // and those it shares with its neighbours
   constexpr int kRight = kWidth - kStride - kPadding > 0 ? kWidth - kStride - kPadding : 0;
   constexpr int kSpan = kLeft + kOwn + kRight;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= kRows;

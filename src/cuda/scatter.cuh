@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kBlock)
     unpool_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   const Int i[3] = {place.z, place.y, place.x};
@@ -149,7 +149,7 @@ template <class T, class Int>
 __global__ void __launch_bounds__(kBlock)
     take_at_indices(const __grid_constant__ Params<Int> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   std::int64_t code[1];
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(kBlock)
     take_from_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
-  const Int i = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int i = thread_of_grid<Int>();
   if (i >= p.grid.threads) return;
   const Int large = p.axis[0].input * p.axis[1].input * p.axis[2].input;
   const Int plane = p.small_plane.quotient(i);

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kBlock)
   keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(kBlock, kShare == Share::sum && sizeof(T) == 4
   keep_small_operands(p, at);
   using Int = std::int32_t;
   using Sum = Accumulator<T>;
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.x *= kRun;

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kBlock)
   using Int = std::int32_t;
   constexpr int kCount = kLanes * kAcross;
   static_assert(kLanes == 1 || kAcross == 1);
-  const Int thread = static_cast<Int>(blockIdx.x) * kBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.x *= kAcross;

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kStreamBlock, 4)
   wait_for_grid_before();
   using Int = std::int32_t;
   constexpr int kBatch = 8;
-  const Int thread = static_cast<Int>(blockIdx.x) * kStreamBlock + static_cast<Int>(threadIdx.x);
+  const Int thread = thread_of_grid<Int, kStreamBlock>();
   if (thread >= p.grid.threads) return;
   const Place<Int> place = p.grid.place(thread);
   const Taps<Int> deep = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);

@@ -216,6 +216,15 @@ std::int64_t planes_together(std::int64_t planes, std::int64_t most, std::int64_
   return together;
 }
 
+void group_planes(Launch& launch, const Problem& p, std::int64_t together, int threads, std::int64_t bytes) {
+  const std::int64_t planes = p.batch * p.channels;
+  launch.narrow.tiling.planes = static_cast<std::int32_t>(together);
+  launch.narrow.tiling.total_planes = static_cast<std::int32_t>(planes);
+  launch.block = threads;
+  launch.shared_bytes = static_cast<std::size_t>(bytes);
+  launch.tiles = ceil_div(planes, together);
+}
+
 bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
   // Ten blocks and more on a multiprocessor of a large GPU; planes so large that there are fewer are cut into strips elsewhere.
   constexpr std::int64_t kWantedBytes = 20 << 10, kMostSlideBytes = 26 << 10;
@@ -242,17 +251,13 @@ bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
   }
   const std::int64_t strip = ceil_div(height, strips);
   Tiling<std::int32_t>& tiling = launch.narrow.tiling;
-  tiling.planes = static_cast<std::int32_t>(together);
-  tiling.total_planes = static_cast<std::int32_t>(planes);
   tiling.items_x = Divisor<std::int32_t>(across);
   tiling.items_y = Divisor<std::int32_t>(ceil_div(height, strip));
   tiling.items = static_cast<std::int32_t>(together * across * ceil_div(height, strip));
   tiling.pitch = static_cast<std::int32_t>(zeros);
   tiling.codes_at = static_cast<std::int32_t>(source_bytes(together));
   launch.narrow.strip = static_cast<std::int32_t>(strip);
-  launch.block = kSlideBlock;
-  launch.shared_bytes = static_cast<std::size_t>(bytes(together));
-  launch.tiles = ceil_div(planes, together);
+  group_planes(launch, p, together, kSlideBlock, bytes(together));
   return true;
 }
 

@@ -23,6 +23,9 @@ bool tile_forward(Launch& launch, const Problem& p, const Function& function, in
 /// each plane has so many `items` for them.
 std::int64_t planes_together(std::int64_t planes, std::int64_t most, std::int64_t items, std::int64_t threads);
 
+/// Blocks of so many threads that take `together` whole planes each, and keep `bytes` of them in shared memory.
+void group_planes(Launch& launch, const Problem& p, std::int64_t together, int threads, std::int64_t bytes);
+
 /// Groups planes for slide_planes. False: they are too large.
 bool cut_slides(Launch& launch, const Problem& p, const Function& function);
 

@@ -8,9 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace cenote::testing {
@@ -88,25 +92,40 @@ TEST(Gpu, ManySmallPlanes) {
   for (const char* line : kManyPlanes) expect_right(line);
 }
 
+/// Every line so many times, with the same bits. Several lines at a time: nearly all of it is the host's work.
+void expect_same_bits(std::span<const char* const> lines, std::size_t times) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::string> troubles(lines.size());
+  auto work = [&] {
+    Gpu gpu(Gpu::Alignment::vectors);
+    const std::vector<Setting> settings(times, Setting{"", nullptr, &gpu});
+    for (std::size_t i = next++; i < lines.size(); i = next++)
+      troubles[i] = check_problem(parse_problem(lines[i]), settings);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(troubles[i], "") << lines[i];
+}
+
 TEST(Gpu, SameBitsTwentyTimes) {
-  const std::vector<Setting> settings(20, Setting{"", nullptr, &aligned()});
-  for (const char* line : kEveryKernel) EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
-  for (const char* line : kCells) EXPECT_EQ(check_problem(parse_problem(line), settings), "") << line;
-  const std::vector<Setting> three(3, Setting{"", nullptr, &aligned()});
-  for (const char* line : kManyPlanes) EXPECT_EQ(check_problem(parse_problem(line), three), "") << line;
+  expect_same_bits(kEveryKernel, 20);
+  expect_same_bits(kCells, 20);
+  expect_same_bits(kManyPlanes, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
 TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
-  for (const char* line :
-       {"max2d f32 nchw n2c3 h12w12 k3 s2 p1", "max2d f32 nhwc n2c4 h12w12 k2", "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
-        "max2d f32 nchw n67c128 h8w8 k5 s1 p2", "max2d f32 nchw n16c129 h14w14 k2", "max1d f32 ncw n2c3 w64 k4",
-        "max2d f32 nchw n3c9 h55w55 k3 s2", "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
-        "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
-        "max2d f16 nchw n2c3 h13w16 k3 s2 p1", "max3d f16 ncdhw n2c3 d4h6w8 k2", "max2d bf16 nchw n2c3 h12w16 k2",
-        "max2d f32 nchw n2c3 h12w16 k3 s1 p1", "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
-        "amax2d f32 nchw n2c3 h12w12 out5", "fmax2d f32 nchw n2c3 h12w12 k2 out5", "max1d f64 ncw n2c3 w20 k3 s1",
-        "unpool2d f32 nchw n2c3 h6w6 k2"}) {
+  for (const char* line : {"max2d f32 nchw n2c3 h12w12 k3 s2 p1",  "max2d f32 nhwc n2c4 h12w12 k2",
+                           "max2d f32 nchw n2c3 h20w20 k13 s1 p6", "max2d f32 nchw n67c128 h8w8 k5 s1 p2",
+                           "max2d f32 nchw n16c129 h14w14 k2",     "max1d f32 ncw n2c3 w64 k4",
+                           "max2d f32 nchw n3c9 h55w55 k3 s2",     "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
+                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1", "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
+                           "max2d f16 nchw n2c3 h13w16 k3 s2 p1",  "max3d f16 ncdhw n2c3 d4h6w8 k2",
+                           "max3d f16 ndhwc n2c8 d4h6w8 k2",       "max2d bf16 nchw n2c3 h12w16 k2",
+                           "max2d f32 nchw n2c3 h12w16 k3 s1 p1",  "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
+                           "amax2d f32 nchw n2c3 h12w12 out5",     "fmax2d f32 nchw n2c3 h12w12 k2 out5",
+                           "max1d f64 ncw n2c3 w20 k3 s1",         "unpool2d f32 nchw n2c3 h6w6 k2"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     Given<double> given = draw_given<double>(problem, pool);
