@@ -23,7 +23,7 @@ class GatherKernel final : public Kernel {
         scratch_(slot_count(), plan_.bytes) {
     explain =
         "each input gathers from the outputs whose index names it, plane by plane, because its windows are two columns "
-        "wide and do not overlap";
+        "wide and two apart";
   }
 
   Status run(const RunArgs& args) const noexcept override {
@@ -107,13 +107,12 @@ void make_rows(const Axis (&axis)[3], GatherPlan& plan) {
   }
 }
 
-void make_columns(const Axis (&axis)[3], std::int64_t slack, GatherPlan& plan) {
+void make_columns(const Axis (&axis)[3], GatherPlan& plan) {
   const Axis &height = axis[1], &width = axis[2];
   for (std::int64_t x = 0; x < width.output; ++x) {
     plan.columns_taps.push_back(tap_bits(
         axis, [&](std::int64_t, std::int64_t, std::int64_t tap_width) { return is_inside(width, x, tap_width); }));
   }
-  plan.columns_taps.resize(plan.columns_taps.size() + static_cast<std::size_t>(slack));
   tap_bits(axis, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
     plan.positions.push_back(static_cast<std::int32_t>((z * height.input + y) * width.input + x));
     return true;
@@ -136,8 +135,9 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   if (!source.dense || !indices.dense || !target.dense) return nullptr;
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   const std::int64_t width = axis[2].input, columns = axis[2].output;
-  // Positions of taps must differ; a vector must not reach beyond the row.
-  if (columns < lanes || width < 4) return nullptr;
+  // Positions of taps must differ, and a vector must not reach beyond the row.
+  const bool slices_differ = axis[0].kernel == 1 || axis[1].input >= axis[1].kernel;
+  if (columns < lanes || width < 4 || !slices_differ) return nullptr;
   const std::int64_t rows = axis[0].input * axis[1].input;
   if (target.count >= std::numeric_limits<std::int32_t>::max() / 4 || rows > kMostPlaneEntries / 9 ||
       columns > kMostPlaneOutputs)
@@ -157,7 +157,7 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   plan.flat = plan.wide_indices = flat;
   plan.streams = described.bytes_moved >= kStreamBytes;
   make_rows(axis, plan);
-  make_columns(axis, lanes, plan);
+  make_columns(axis, plan);
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   plan.slot_pitch = larger(columns, plan.extent / 2);
   plan.stage = plan.streams ? larger(1, kStagedBytes / (width * size)) : 1;

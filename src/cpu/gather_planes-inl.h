@@ -1,4 +1,4 @@
-// Backward of maxima over planar rows whose windows are two columns wide and do not overlap: each input adds up the gradients of the outputs whose
+// Backward of maxima over planar rows whose windows are two columns wide and do not overlap along them: each input adds up the gradients of the outputs whose
 // index names it, a vector of outputs at a time. Sums are taken in the order of the outputs.
 #if defined(CENOTE_CPU_GATHER_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_GATHER_PLANES_INL_H_
@@ -49,7 +49,7 @@ class KeptRows {
   bool valid() const { return hn::AllFalse(hn::ScalableTag<std::int32_t>(), hn::MaskFromVec(wrong_)); }
 
  private:
-  static constexpr std::int32_t kNoTap = -64;  // nor with the number of a row's first tap added
+  static constexpr std::int32_t kNoTap = -64;  // no index, and no number of bits
 
   template <class Index>
   HWY_NOINLINE void Convert(const SeenBy& seen, const T* gradients, const Index* indices) {

@@ -1,4 +1,4 @@
-// Backward of maxima over planar rows whose windows are two columns wide and do not overlap: what its kernels need besides pointers.
+// Backward of maxima over planar rows whose windows are two columns wide and do not overlap along them: what its kernels need besides pointers.
 #pragma once
 
 #include "cpu/rows.hpp"
@@ -25,7 +25,7 @@ struct GatherPlan {
   std::vector<SeenBy> seen_by;         // input row after input row of a plane, in the order of the outputs
   std::vector<std::int32_t> first;     // of each input row's; one more behind the last
   std::vector<std::int32_t> row_taps;  // of each output row: a bit for every tap inside the input's height and depth
-  std::vector<std::int32_t> columns_taps;  // of each output column: a bit for every tap inside the width, room behind
+  std::vector<std::int32_t> columns_taps;  // of each output column: a bit for every tap inside the width
   bool flat;                               // indices are positions
   std::vector<std::int32_t> origins;       // flat: of each output row's first window, were there no padding
   std::vector<std::int32_t> positions;     // flat: of each tap, from there
@@ -38,7 +38,7 @@ struct GatherPlan {
   std::size_t codes_at, values_at, stage_at, bytes;
 };
 
-/// Planes [begin, end). False if an index points outside its window.
+/// Planes [begin, end). False if an index is no tap of its window, or "none".
 using GatherPlanesFn = bool (*)(const GatherPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
                                 char* scratch);
 

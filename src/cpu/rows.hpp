@@ -93,10 +93,12 @@ struct RowPlan {
   std::vector<std::int32_t>
       alike;     // direct: from each output column on, how many have windows and divisors alike, equally far apart
   bool stencil;  // the same for planar rows
+  bool pairs;    // backward of sums: each gradient goes to two columns of its own, see SpreadPairs
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
-  bool whole_lines;            // columns of the target, and of 8-byte indices, are whole cache lines if the first is
-  bool along_first;            // tiles follow each other along a row, not down it
+  bool
+      whole_lines;  // columns of the target, and of 8-byte indices that are written, are whole cache lines if the first is
+  bool along_first;  // tiles follow each other along a row, not down it
   // Source rows that are fetched early, see Ahead: bytes from a target row's first source row to a later one's (0: none), new rows
   // per target row, bytes from row to row and from depth to depth.
   std::int64_t fetch_ahead, fetch_rows, fetch_pitch, fetch_depth_pitch;

@@ -12,10 +12,10 @@ namespace cenote::simd {
 /// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense. Every window has a tap inside.
 struct StripPlan {
   std::int64_t planes, source_pitch, target_pitch, index_pitch;
-  std::int64_t extent;                   // elements of the source from its first to its last
-  std::int64_t reach;                    // of a slice that are read, whole vectors counted
-  std::int64_t ahead;                    // elements from what is read to what is fetched early; 0: nothing is
-  std::int64_t heights, width;           // of the input
+  std::int64_t extent;          // elements of the source from its first to its last
+  std::int64_t reach;           // of a slice that are read, whole vectors counted
+  std::int64_t ahead;           // elements from a band of rows to the one that is fetched meanwhile; 0: nothing is
+  std::int64_t heights, width;  // of the input
   std::int64_t slices, rows, columns;    // of the output
   std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
   std::int64_t step, row_step;           // columns and rows from tap to tap

@@ -230,6 +230,35 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   return finish(result + tile.column_shift);
 }
 
+/// Where gradients of windows two columns wide are spread pair by pair.
+template <Map kMap, class T, class C>
+constexpr bool kSpreadsPairs = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2&& kMap == Map::identity&& std::is_same_v<C, float>;
+
+/// A row of gradients of planar windows two columns wide, each to its two columns. There is a vector of them.
+template <class T>
+HWY_NOINLINE void SpreadPairs(const RowPlan& plan, const T* HWY_RESTRICT from, double row_factor, T* HWY_RESTRICT to) {
+  const hn::ScalableTag<float> d;
+  const RoundedTag<T, decltype(d)> rounded;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const Axis& axis = plan.problem.axis[2];
+  const DirectDivisor<float> divisor(plan, plan.problem.reduction == Reduction::average ? row_factor : 0, 0);
+  const std::int64_t pairs = smaller(axis.output, axis.input / 2);
+  auto spread = [&](std::int64_t x)
+                    HWY_ATTR { return RoundVector<T>(d, hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + x)))); };
+  for (std::int64_t next = 0; next < pairs; next += lanes) {
+    const std::int64_t x = smaller(next, pairs - lanes);  // the ragged end from its last vector
+    const auto v = spread(x);
+    hn::StoreInterleaved2(v, v, rounded, reinterpret_cast<RoundedLane<T>*>(to) + 2 * x);
+  }
+  std::int64_t done = 2 * pairs;
+  if (axis.output > pairs) {  // the last window's first column
+    HWY_ALIGN RoundedLane<T> last[hn::MaxLanes(d)];
+    hn::StoreU(spread(axis.output - lanes), rounded, last);
+    std::memcpy(static_cast<void*>(to + done++), last + lanes - 1, sizeof(T));
+  }
+  std::memset(static_cast<void*>(to + done), 0, static_cast<std::size_t>(axis.input - done) * sizeof(T));
+}
+
 /// Units [begin, end) of grad_input. `forward` is the forward's plan (Lp only); its scratch, and a row for its sums, lie behind
 /// this plan's.
 template <Map kMap, class T, class C>
@@ -245,6 +274,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const T* last = nullptr;
   const bool in_place = plan.target.dense && !plan.streams;
   const bool spreads = in_place && MaySpread(plan);
+  [[maybe_unused]] const bool pairs = kSpreadsPairs<kMap, T, C> && plan.pairs;
   // A row that is still in L1 is the quickest source of the next; a longer one is spread again, from fewer bytes.
   const auto row_bytes = plan.tiles[0].target_columns * plan.inner * static_cast<std::int64_t>(sizeof(T));
   const bool copies = in_place && (!spreads || row_bytes <= kTileBytes);
@@ -274,6 +304,18 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
         const std::int64_t from = unit.offset(plan.source, depth.first, height.first, tile.source_first);
         SpreadRow<C>(plan, tile, static_cast<const T*>(pointers.source) + from,
                      RowFactor(plan, depth.first, height.first), target);
+        continue;
+      }
+    }
+    if constexpr (kSpreadsPairs<kMap, T, C>) {
+      if (pairs && depth.count * height.count == 1) {
+        T* row = in_place ? target : space.staged;
+        if (in_place || !same) {
+          const std::int64_t from = unit.offset(plan.source, depth.first, height.first, tile.source_first);
+          SpreadPairs(plan, static_cast<const T*>(pointers.source) + from, RowFactor(plan, depth.first, height.first),
+                      row);
+        }
+        if (!in_place) writer.Write(row, target, tile.target_columns);
         continue;
       }
     }

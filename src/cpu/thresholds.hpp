@@ -119,7 +119,7 @@ inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
 /// will expect.
 inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
-/// Gradients of narrow windows that are put together before they are written around the caches: a row or two, for many at once wait for each other.
+/// Gradients of narrow windows that are put together before they are written around the caches: many at once wait for each other.
 inline constexpr std::int64_t kStagedBytes = 2048;
 
 /// How far ahead of their use a scatter's indices and gradients are fetched.
@@ -128,7 +128,7 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 /// Calls that move at least this many bytes write their results around the caches, and fetch early what they read down the rows: as many as the
 /// last cache of most cores holds. (What the system says it holds is often the sum over all of a package's caches.)
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
-/// The same where indices are written too, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
+/// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
