@@ -20,6 +20,9 @@ kSegment|256 512 2048|(vgg16-1|audio-4|photo).*f32 planar backward$
 kComparedTaps|0 4 12 30|(vgg16|googlenet|yolo-spp-5).*f32 channels_last backward$
 kPrefetchBytes|0 512 4096|(vgg16-1|audio-4|photo).*f32.*backward$
 kFetchBytes|2048 8192 32768|(vgg16-1|squeezenet|photo).*f32 planar forward$
+kFetchedBytes|1048576 4194304 33554432|(resnet50|alexnet|unet3d).*planar forward$
+kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forward_indices$
+kStagedBytes|512 2048 8192|(vgg16-1|segnet-1|unet3d).*planar backward$
 kSerialBytes|16384 131072 1048576|(tiny|vgg16-5).*f32.*forward$
 '
 

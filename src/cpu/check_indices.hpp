@@ -7,8 +7,12 @@
 
 namespace cenote::simd {
 
-/// Names the first index that is no tap of its window (or no place in its plane); ok where all are, or are "none". `starts`: of fractional windows, null otherwise.
-Status find_invalid_index(const Problem& p, const void* indices, const std::int64_t* const (&starts)[3]) noexcept;
+/// The starts of windows that are not fractional.
+inline constexpr const std::int64_t* kNoStarts[3] = {};
+
+/// Names the first index that is no tap of its window (or no place in its plane); ok where all are, or are "none". `starts`: of fractional windows.
+Status find_invalid_index(const Problem& p, const void* indices,
+                          const std::int64_t* const (&starts)[3] = kNoStarts) noexcept;
 
 /// Whether some window of a dilated pool has no tap inside the input.
 bool has_empty_windows(const Problem& p);

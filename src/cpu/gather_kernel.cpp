@@ -3,6 +3,7 @@
 #include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/seeing.hpp"
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
 
@@ -34,8 +35,7 @@ class GatherKernel final : public Kernel {
       if (!function_(plan_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
     });
     if (valid) return {};
-    const std::int64_t* const no_starts[3] = {};
-    return find_invalid_index(problem_, args.saved_indices, no_starts);
+    return find_invalid_index(problem_, args.saved_indices);
   }
 
  private:
@@ -54,21 +54,19 @@ bool has_narrow_windows(const Axis (&axis)[3]) {
   return axis[2].kernel == 2 && axis[2].stride == 2 && axis[2].pad_begin == 0;
 }
 
-/// A bit for every tap of a window for which inside(depth, height, width) holds.
-template <class Inside>
-std::int32_t tap_bits(const Axis (&axis)[3], const Inside& inside) {
-  std::int32_t bits = 0, tap = 0;
+/// Calls visit(number, depth, height, width) for every tap of a window.
+template <class Visit>
+void for_taps(const Axis (&axis)[3], const Visit& visit) {
+  int number = 0;
   for (std::int64_t z = 0; z < axis[0].kernel; ++z) {
     for (std::int64_t y = 0; y < axis[1].kernel; ++y) {
-      for (std::int64_t x = 0; x < axis[2].kernel; ++x, ++tap) bits |= inside(z, y, x) ? std::int32_t{1} << tap : 0;
+      for (std::int64_t x = 0; x < axis[2].kernel; ++x) visit(number++, z, y, x);
     }
   }
-  return bits;
 }
 
-bool is_inside(const Axis& axis, std::int64_t output, std::int64_t tap) {
-  const std::int64_t at = output * axis.stride - axis.pad_begin + tap;
-  return at >= 0 && at < axis.input;
+bool is_inside(const Window& window, std::int64_t tap) {
+  return tap >= window.skipped && tap < window.skipped + window.count;
 }
 
 /// Which output rows see which input rows, and which taps of theirs are inside.
@@ -78,27 +76,23 @@ void make_rows(const Axis (&axis)[3], GatherPlan& plan) {
   for (std::int64_t z = 0; z < depth.input; ++z) {
     const Cover in_depth = cover(depth, z);
     for (std::int64_t y = 0; y < height.input; ++y) {
-      const Cover in_height = cover(height, y);
       plan.first.push_back(static_cast<std::int32_t>(plan.seen_by.size()));
-      for (std::int64_t i = 0; i < in_depth.count * in_height.count; ++i) {
-        const std::int64_t at_depth = i / in_height.count, at_height = i % in_height.count;
-        const std::int64_t od = in_depth.first + at_depth * in_depth.step;
-        const std::int64_t oh = in_height.first + at_height * in_height.step;
-        const std::int64_t tap_depth = in_depth.first_tap - at_depth * in_depth.tap_step;
-        const std::int64_t tap_height = in_height.first_tap - at_height * in_height.tap_step;
-        plan.seen_by.push_back({static_cast<std::int32_t>(od * height.output + oh),
-                                static_cast<std::int32_t>((tap_depth * height.kernel + tap_height) * width.kernel),
+      for_seeing_rows(axis, in_depth, cover(height, y), [&](std::int64_t od, std::int64_t oh, std::int64_t number) {
+        plan.seen_by.push_back({static_cast<std::int32_t>(od * height.output + oh), static_cast<std::int32_t>(number),
                                 static_cast<std::int32_t>((depth.output > 1 ? od % kSide * kSide : 0) + oh % kSide)});
-      }
+      });
     }
   }
   plan.first.push_back(static_cast<std::int32_t>(plan.seen_by.size()));
   plan.slots = depth.output > 1 ? kSide * kSide : kSide;
   for (std::int64_t z = 0; z < depth.output; ++z) {
     for (std::int64_t y = 0; y < height.output; ++y) {
-      plan.row_taps.push_back(tap_bits(axis, [&](std::int64_t tap_depth, std::int64_t tap_height, std::int64_t) {
-        return is_inside(depth, z, tap_depth) && is_inside(height, y, tap_height);
-      }));
+      const Window in_depth = window(depth, z), in_height = window(height, y);
+      std::int32_t bits = 0;
+      for_taps(axis, [&](int number, std::int64_t tap_depth, std::int64_t tap_height, std::int64_t) {
+        if (is_inside(in_depth, tap_depth) && is_inside(in_height, tap_height)) bits |= 1 << number;
+      });
+      plan.row_taps.push_back(bits);
       const std::int64_t first_depth = z * depth.stride - depth.pad_begin;
       const std::int64_t first_height = y * height.stride - height.pad_begin;
       plan.origins.push_back(
@@ -110,12 +104,15 @@ void make_rows(const Axis (&axis)[3], GatherPlan& plan) {
 void make_columns(const Axis (&axis)[3], GatherPlan& plan) {
   const Axis &height = axis[1], &width = axis[2];
   for (std::int64_t x = 0; x < width.output; ++x) {
-    plan.columns_taps.push_back(tap_bits(
-        axis, [&](std::int64_t, std::int64_t, std::int64_t tap_width) { return is_inside(width, x, tap_width); }));
+    const Window in_width = window(width, x);
+    std::int32_t bits = 0;
+    for_taps(axis, [&](int number, std::int64_t, std::int64_t, std::int64_t tap_width) {
+      if (is_inside(in_width, tap_width)) bits |= 1 << number;
+    });
+    plan.columns_taps.push_back(bits);
   }
-  tap_bits(axis, [&](std::int64_t z, std::int64_t y, std::int64_t x) {
+  for_taps(axis, [&](int, std::int64_t z, std::int64_t y, std::int64_t x) {
     plan.positions.push_back(static_cast<std::int32_t>((z * height.input + y) * width.input + x));
-    return true;
   });
 }
 
@@ -154,7 +151,7 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   plan.width = width;
   plan.columns = columns;
   plan.extent = ceil_div(width, 2 * lanes) * 2 * lanes;
-  plan.flat = plan.wide_indices = flat;
+  plan.flat = flat;
   plan.streams = described.bytes_moved >= kStreamBytes;
   make_rows(axis, plan);
   make_columns(axis, plan);

@@ -7,10 +7,10 @@
 #define CENOTE_CPU_GATHER_PLANES_INL_H_
 #endif
 
+#include "cpu/along-inl.h"
 #include "cpu/gather_planes.hpp"
 #include "cpu/index_vectors-inl.h"
 #include "cpu/stream-inl.h"
-#include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -39,7 +39,7 @@ class KeptRows {
     if (held_[seen.slot] == seen.row) return;
     held_[seen.slot] = seen.row;
     const std::int64_t at = seen.row * plan_.columns;
-    if (plan_.wide_indices) {
+    if (plan_.flat) {
       Convert(seen, gradients + at, static_cast<const std::int64_t*>(indices) + at);
     } else {
       Convert(seen, gradients + at, static_cast<const std::uint8_t*>(indices) + at);
@@ -121,8 +121,7 @@ bool GatherPlanes(const GatherPlan& plan, const RowPointers& pointers, std::int6
   T* stage = reinterpret_cast<T*>(scratch + plan.stage_at);
   for (std::int64_t plane = begin; plane < end; ++plane) {
     const T* gradients = static_cast<const T*>(pointers.source) + plane * plan.source_pitch;
-    const char* indices =
-        static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.wide_indices ? 8 : 1);
+    const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
     T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
     kept.BeginPlane();
     std::int64_t staged = 0;  // elements

@@ -26,10 +26,9 @@ struct GatherPlan {
   std::vector<std::int32_t> first;     // of each input row's; one more behind the last
   std::vector<std::int32_t> row_taps;  // of each output row: a bit for every tap inside the input's height and depth
   std::vector<std::int32_t> columns_taps;  // of each output column: a bit for every tap inside the width
-  bool flat;                               // indices are positions
+  bool flat;                               // indices are positions of 8 bytes, not taps of 1
   std::vector<std::int32_t> origins;       // flat: of each output row's first window, were there no padding
   std::vector<std::int32_t> positions;     // flat: of each tap, from there
-  bool wide_indices;                       // of 8 bytes, not 1
   bool streams;                            // the target is written around the caches
   std::int64_t slots, slot_pitch;          // output rows that are kept, elements from one to the next
   std::int64_t stage;                      // rows that are put together before they are written

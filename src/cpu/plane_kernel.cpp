@@ -41,8 +41,7 @@ class PlaneKernel final : public Kernel {
         plane_(plane);
       }
     });
-    const std::int64_t* const no_starts[3] = {};
-    return invalid == 0 ? Status() : find_invalid_index(problem_, args.saved_indices, no_starts);
+    return invalid == 0 ? Status() : find_invalid_index(problem_, args.saved_indices);
   }
 
  private:

@@ -136,8 +136,7 @@ std::int64_t RowWork::run(const RowPointers& pointers, std::int64_t begin, std::
 
 Status check_found(const Problem& p, std::int64_t found, std::int64_t planes, const void* indices) noexcept {
   if (found == planes * p.axis[0].output * p.axis[1].output * p.axis[2].output) return {};
-  const std::int64_t* const no_starts[3] = {};
-  return find_invalid_index(p, indices, no_starts);
+  return find_invalid_index(p, indices);
 }
 
 std::string RowWork::explain() const {

@@ -44,8 +44,7 @@ class ScatterKernel final : public Kernel {
     });
     // A window without taps reaches into no band, so that nothing above has looked at its index.
     if (valid && (!empty_windows_ || empty_windows_are_none(p, args.saved_indices))) return {};
-    const std::int64_t* const no_starts[3] = {};
-    return find_invalid_index(p, args.saved_indices, no_starts);
+    return find_invalid_index(p, args.saved_indices);
   }
 
  private:

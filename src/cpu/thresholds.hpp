@@ -119,7 +119,8 @@ inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
 /// will expect.
 inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
-/// Gradients of narrow windows that are put together before they are written around the caches: many at once wait for each other.
+/// Gradients of narrow windows that are put together before they are written around the caches: many at once wait for each other. Not measured
+/// beside others.
 inline constexpr std::int64_t kStagedBytes = 2048;
 
 /// How far ahead of their use a scatter's indices and gradients are fetched.
