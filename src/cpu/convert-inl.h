@@ -31,6 +31,8 @@ inline constexpr bool kNativeF16 = HWY_TARGET <= HWY_AVX2;
 
 /// Without vectors there is nothing to be gained by a second way to do the same.
 inline constexpr bool kHasVectors = HWY_TARGET != HWY_SCALAR;
+/// Nor, on x86 before AVX2, much by second ways to take gradients back: they are scattered, and the library stays small.
+inline constexpr bool kHasGathers = kHasVectors && (!HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2);
 
 /// Lanes(d) elements of T at p, as lanes of C. Reads exactly those elements.
 template <class D, class T, class C = hn::TFromD<D>>

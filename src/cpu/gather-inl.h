@@ -14,9 +14,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// Where this way is compiled: elsewhere gradients of planar rows are scattered.
-inline constexpr bool kHasGatherRows = !HWY_ARCH_X86 || HWY_TARGET <= HWY_AVX2;
-
 /// An output row that sees the input row: its indices and gradients in the compute type's lanes, with room behind them, and the
 /// first tap of the row of its windows that the input row is, where indices count taps.
 template <class C>

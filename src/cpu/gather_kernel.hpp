@@ -1,4 +1,4 @@
-// Backward of maxima over planar rows of windows two columns wide, as a kernel.
+// Backward of maxima over planar windows two or three columns wide, as a kernel.
 #pragma once
 
 #include "cpu/row_work.hpp"

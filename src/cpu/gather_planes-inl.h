@@ -1,5 +1,6 @@
-// Backward of maxima over planar rows whose windows are two columns wide and do not overlap along them: each input adds up the gradients of the outputs whose
-// index names it, a vector of outputs at a time. Sums are taken in the order of the outputs.
+// Backward of maxima over planes whose windows are two or three columns wide: output row after output row, a vector of input columns compares what it is to the
+// windows that see it with the taps that their indices name, for every row of the windows at once. Input rows that the next output row sees too wait for it
+// as sums. Sums are taken in the order of the outputs.
 #if defined(CENOTE_CPU_GATHER_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_GATHER_PLANES_INL_H_
 #undef CENOTE_CPU_GATHER_PLANES_INL_H_
@@ -7,147 +8,402 @@
 #define CENOTE_CPU_GATHER_PLANES_INL_H_
 #endif
 
-#include "cpu/along-inl.h"
 #include "cpu/gather_planes.hpp"
 #include "cpu/index_vectors-inl.h"
 #include "cpu/stream-inl.h"
+#include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// The output rows that are kept: the tap each index names, and the gradients, in 4-byte lanes. Behind them no output has a tap.
-template <class T>
-class KeptRows {
- public:
-  KeptRows(const GatherPlan& plan, char* scratch)
-      : plan_(plan),
-        codes_(reinterpret_cast<std::int32_t*>(scratch + plan.codes_at)),
-        values_(reinterpret_cast<float*>(scratch + plan.values_at)) {
-    std::fill_n(codes_, plan.slots * plan.slot_pitch, kNoTap);
-    std::fill_n(values_, plan.slots * plan.slot_pitch, 0.0F);
-  }
+/// In a row of taps: none.
+inline constexpr std::uint8_t kNoTap = 255;
 
-  const std::int32_t* codes(std::int64_t slot) const { return codes_ + slot * plan_.slot_pitch; }
-  const float* values(std::int64_t slot) const { return values_ + slot * plan_.slot_pitch; }
-
-  void BeginPlane() { std::fill_n(held_, kMostSlots, -1); }
-
-  /// Converts the row unless it is there. `gradients`, `indices`: of the plane.
-  HWY_INLINE void Keep(const SeenBy& seen, const T* gradients, const void* indices) {
-    if (held_[seen.slot] == seen.row) return;
-    held_[seen.slot] = seen.row;
-    const std::int64_t at = seen.row * plan_.columns;
-    if (plan_.flat) {
-      Convert(seen, gradients + at, static_cast<const std::int64_t*>(indices) + at);
-    } else {
-      Convert(seen, gradients + at, static_cast<const std::uint8_t*>(indices) + at);
+/// The taps that a row of positions names, kNoTap where one names none. `origin`: of the first window's first tap, were there no padding.
+HWY_NOINLINE inline void TapsOfPositions(const GatherPlan& plan, const std::int64_t* indices, std::int32_t origin,
+                                         std::uint8_t* to) {
+  const hn::CappedTag<std::int32_t, 8> d;
+  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t columns = plan.axis[2].output, stride = plan.axis[2].stride;
+  for (std::int64_t next = 0; next < columns; next += lanes) {
+    const std::int64_t x = smaller(next, columns - lanes);  // the ragged end from its last vector
+    auto steps = hn::Iota(d, 0);
+    if (stride == 2) steps = hn::Add(steps, steps);
+    const auto first = hn::Add(steps, hn::Set(d, origin + static_cast<std::int32_t>(stride * x)));
+    const auto place = hn::Sub(LoadIndexVector(d, indices + x), first);
+    auto code = hn::Set(d, std::int32_t{kNoTap});
+    std::int32_t tap = 0;
+    for (const std::int32_t position : plan.positions) {
+      code = hn::IfThenElse(hn::Eq(place, hn::Set(d, position)), hn::Set(d, tap++), code);
     }
+    hn::StoreU(hn::DemoteTo(bytes, code), bytes, to + x);
+  }
+}
+
+/// Rows of taps with kNoTap around them.
+class PlaneTaps {
+ public:
+  PlaneTaps(const GatherPlan& plan, char* scratch)
+      : plan_(plan), codes_(reinterpret_cast<std::uint8_t*>(scratch + plan.codes_at)) {
+    std::memset(codes_, kNoTap, static_cast<std::size_t>(plan.code_rows * plan.code_pitch));
   }
 
-  bool valid() const { return hn::AllFalse(hn::ScalableTag<std::int32_t>(), hn::MaskFromVec(wrong_)); }
+  const std::uint8_t* row(std::int64_t slot) const { return codes_ + slot * plan_.code_pitch + kGatherMargin; }
+
+  /// Output rows [first, first + count) of a slice. `indices`: of the plane.
+  HWY_NOINLINE void Fill(const void* indices, std::int64_t slice, std::int64_t first, std::int64_t count) {
+    const Axis &depth = plan_.axis[0], &height = plan_.axis[1], &width = plan_.axis[2];
+    const std::int64_t columns = width.output, begin = (slice * height.output + first) * columns;
+    Rows rows{static_cast<const std::uint8_t*>(indices) + begin, columns, codes_ + kGatherMargin};
+    if (plan_.flat) {
+      const std::int64_t slice_start = slice * depth.stride - depth.pad_begin;
+      for (std::int64_t slot = 0; slot < count; ++slot) {
+        const std::int64_t start = (first + slot) * height.stride - height.pad_begin;
+        const std::int64_t origin = (slice_start * height.input + start) * width.input - width.pad_begin;
+        TapsOfPositions(plan_, static_cast<const std::int64_t*>(indices) + begin + slot * columns,
+                        static_cast<std::int32_t>(origin), rows.to + slot * plan_.code_pitch);
+      }
+      rows.from = rows.to;
+      rows.pitch = plan_.code_pitch;
+    }
+    // Rows whose windows are cut off, one by one, and those between them.
+    const Window slices = window(depth, slice);
+    const std::int64_t whole_end = smaller(plan_.whole_end, first + count);
+    std::int64_t row = first;
+    for (; row < smaller(plan_.whole_first, first + count); ++row) CheckCutOff(slices, window(height, row), rows);
+    if (row < whole_end) {
+      const std::int64_t area = height.kernel * width.kernel;
+      Check(slices.skipped * area, slices.count * area, whole_end - row, rows);
+      row = whole_end;
+    }
+    for (; row < first + count; ++row) CheckCutOff(slices, window(height, row), rows);
+  }
+
+  bool valid() const { return valid_; }
 
  private:
-  static constexpr std::int32_t kNoTap = -64;  // no index, and no number of bits
+  struct Rows {
+    const std::uint8_t* from;
+    std::int64_t pitch;
+    std::uint8_t* to;
+  };
 
-  template <class Index>
-  HWY_NOINLINE void Convert(const SeenBy& seen, const T* gradients, const Index* indices) {
-    const hn::ScalableTag<float> d;
-    const hn::ScalableTag<std::int32_t> di;
-    const hn::ScalableTag<std::uint32_t> du;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    std::int32_t* codes = codes_ + seen.slot * plan_.slot_pitch;
-    float* values = values_ + seen.slot * plan_.slot_pitch;
-    const auto row_taps = hn::Set(du, static_cast<std::uint32_t>(plan_.row_taps[static_cast<std::size_t>(seen.row)]));
-    for (std::int64_t next = 0; next < plan_.columns; next += lanes) {
-      const std::int64_t x = smaller(next, plan_.columns - lanes);  // the ragged end from its last vector
-      auto code = LoadIndexVector(di, indices + x);
-      if (plan_.flat) {
-        const auto step = StridedIota<2>(di);
-        const std::int32_t origin =
-            plan_.origins[static_cast<std::size_t>(seen.row)] + static_cast<std::int32_t>(2 * x);
-        const auto place = hn::Sub(code, hn::Add(step, hn::Set(di, origin)));
-        code = hn::Set(di, kNoTap);
-        std::int32_t tap = 0;
-        for (const std::int32_t position : plan_.positions) {
-          code = hn::IfThenElse(hn::Eq(place, hn::Set(di, position)), hn::Set(di, tap++), code);
-        }
-      }
-      // Shifting by more than there are bits leaves none.
-      const auto columns_taps = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(plan_.columns_taps.data()) + x);
-      const auto bit = hn::And(hn::And(row_taps, columns_taps) >> hn::BitCast(du, code), hn::Set(du, 1U));
-      wrong_ = hn::Or(wrong_, hn::VecFromMask(di, hn::Eq(hn::BitCast(di, bit), hn::Zero(di))));
-      hn::StoreU(code, di, codes + x);
-      hn::StoreU(LoadAs(d, gradients + x), d, values + x);
+  void CheckCutOff(const Window& slices, const Window& height, Rows& rows) {
+    const std::int64_t wide = plan_.axis[2].kernel, area = plan_.axis[1].kernel * wide;
+    const std::uint8_t* taps = rows.to;
+    if (plan_.axis[0].kernel == 1) return Check(height.skipped * wide, height.count * wide, 1, rows);
+    Check(slices.skipped * area, slices.count * area, 1, rows);
+    std::uint32_t bits = 0;
+    for (std::int64_t z = 0; z < plan_.axis[0].kernel; ++z) {
+      bits |= ((1U << (height.count * wide)) - 1) << (z * area + height.skipped * wide);
     }
+    for (std::int64_t x = 0; x < plan_.axis[2].output; ++x) valid_ &= ((bits >> (taps[x] & 31U)) & 1U) != 0;
+  }
+
+  /// Copies `count` rows, whose taps must be in [low, low + taps) and inside the row, and goes on to those behind.
+  void Check(std::int64_t low, std::int64_t taps, std::int64_t count, Rows& rows) {
+    Copy(low, taps, count, rows);
+    for (const EdgeColumn& edge : plan_.edges) {
+      const std::uint8_t* tap = rows.to + edge.column;
+      bool inside = true;
+      for (std::int64_t row = 0; row < count; ++row) {
+        inside &= ((edge.taps >> (tap[row * plan_.code_pitch] & 31U)) & 1U) != 0;
+      }
+      valid_ &= inside;
+    }
+    rows.from += count * rows.pitch;
+    rows.to += count * plan_.code_pitch;
+  }
+
+  HWY_INLINE void Copy(std::int64_t low, std::int64_t taps, std::int64_t count, const Rows& rows) {
+    const hn::CappedTag<std::uint8_t, kLeastGathered> d;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    const auto first = hn::Set(d, static_cast<std::uint8_t>(low)),
+               span = hn::Set(d, static_cast<std::uint8_t>(taps - 1));
+    const std::int64_t last = plan_.axis[2].output - lanes, to_pitch = plan_.code_pitch;
+    auto wrong = hn::Zero(d);
+    const std::uint8_t* from = rows.from;
+    std::uint8_t* to = rows.to;
+    for (; count > 0; --count, from += rows.pitch, to += to_pitch) {
+      auto copy = [&](std::int64_t x) HWY_ATTR CENOTE_ALWAYS_INLINE {
+        const auto code = hn::LoadU(d, from + x);
+        wrong = hn::Or(wrong, hn::SaturatedSub(hn::Sub(code, first), span));
+        hn::StoreU(code, d, to + x);
+      };
+      for (std::int64_t x = 0; x < last; x += lanes) copy(x);
+      copy(last);
+    }
+    valid_ &= hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
   }
 
   const GatherPlan& plan_;
-  std::int32_t* codes_;
-  float* values_;
-  std::int32_t held_[kMostSlots];
-  hn::Vec<hn::ScalableTag<std::int32_t>> wrong_ = hn::Zero(hn::ScalableTag<std::int32_t>());
+  std::uint8_t* codes_;
+  bool valid_ = true;
 };
 
-/// Columns 2 * u and 2 * u + 1 are taps 0 and 1 of output u. Whole vectors, beyond the row's end too.
-template <class T>
-HWY_INLINE void GatherPlaneRow(const GatherPlan& plan, const KeptRows<T>& kept, const SeenBy* seen, std::int64_t count,
-                               T* HWY_RESTRICT to) {
-  const hn::ScalableTag<float> d;
-  const hn::ScalableTag<std::int32_t> di;
-  const RoundedTag<T, decltype(d)> rounded;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t u = 0; 2 * u < plan.width; u += lanes) {
-    auto first = hn::Zero(d), second = hn::Zero(d);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto code = hn::LoadU(di, kept.codes(seen[i].slot) + u);
-      const auto value = hn::LoadU(d, kept.values(seen[i].slot) + u);
-      const auto at_first = hn::Eq(code, hn::Set(di, seen[i].number));
-      const auto at_second = hn::Eq(code, hn::Set(di, seen[i].number + 1));
-      first = hn::Add(first, hn::IfThenElseZero(hn::RebindMask(d, at_first), value));
-      second = hn::Add(second, hn::IfThenElseZero(hn::RebindMask(d, at_second), value));
+/// The first `count` of a vector's lanes, all of them where it has no more.
+template <class D, class Lane = hn::TFromD<D>>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, std::int64_t count, Lane* HWY_RESTRICT to) {
+  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) {
+    hn::StoreU(v, d, to);
+  } else if (count > 0) {
+    if constexpr (sizeof(Lane) == 4 || HWY_TARGET <= HWY_AVX3) {
+      hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+    } else {
+      HWY_ALIGN Lane lanes[hn::MaxLanes(d)];
+      hn::Store(v, d, lanes);
+      std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(Lane));
     }
-    hn::StoreInterleaved2(RoundVector<T>(d, first), RoundVector<T>(d, second), rounded,
-                          reinterpret_cast<RoundedLane<T>*>(to) + 2 * u);
   }
+}
+
+/// The first `count` of even and odd columns in turns, rounded.
+template <class T, class D>
+HWY_INLINE void StorePairs(D d, hn::Vec<D> even, hn::Vec<D> odd, std::int64_t count, T* HWY_RESTRICT to) {
+  if constexpr (sizeof(T) == 2) {
+    const hn::Rebind<std::uint32_t, D> words;
+    const auto low = hn::PromoteTo(words, RoundVector<T>(d, even)), high = hn::PromoteTo(words, RoundVector<T>(d, odd));
+    const hn::Repartition<std::uint16_t, D> halves;
+    StoreFirst(halves, hn::BitCast(halves, hn::Or(low, hn::ShiftLeft<16>(high))), count,
+               reinterpret_cast<std::uint16_t*>(to));
+  } else {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+#if HWY_TARGET <= HWY_AVX3
+    const auto first = hn::Iota(hn::ScalableTag<std::int32_t>(), 0);
+    const auto turns = hn::Add(hn::ShiftRight<1>(first),  // 0, 16, 1, 17, ...
+                               hn::ShiftLeft<4>(hn::And(first, hn::Set(hn::ScalableTag<std::int32_t>(), 1))));
+    const auto later = hn::Add(turns, hn::Set(hn::ScalableTag<std::int32_t>(), 8));
+    StoreFirst(d, hn::Vec<D>{_mm512_permutex2var_ps(even.raw, turns.raw, odd.raw)}, count, to);
+    StoreFirst(d, hn::Vec<D>{_mm512_permutex2var_ps(even.raw, later.raw, odd.raw)}, count - lanes, to + lanes);
+#else
+    const auto lower = hn::InterleaveLower(d, even, odd), upper = hn::InterleaveUpper(d, even, odd);
+    StoreFirst(d, hn::ConcatLowerLower(d, upper, lower), count, to);
+    StoreFirst(d, hn::ConcatUpperUpper(d, upper, lower), count - lanes, to + lanes);
+#endif
+  }
+}
+
+/// Output rows and the input rows that their windows see.
+struct SeenRows {
+  std::int64_t count;  // output rows, one after the other
+  const std::uint8_t* codes;
+  const char* values;
+  const std::uint32_t* numbers;  // of the taps of the input slice
+  float* sums;                   // of rows that wait, carry_pitch apart
+  int carried;                   // so many of the first input rows begin with the sums that wait
+  int done;                      // so many are done, the others wait
+  char* rows[3];                 // where they go; null: nowhere
+};
+
+/// Columns whose windows are kWidth wide and kStride apart, and no higher than wide.
+template <int kWidth, int kStride, class T>
+void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
+  const hn::ScalableTag<float> d;
+  const hn::ScalableTag<std::uint32_t> du;
+  const hn::Rebind<std::uint8_t, decltype(du)> bytes;
+  constexpr int kTaken = kWidth / kStride + kWidth % kStride;  // outputs beside each other that see a column, or two
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t width = plan.axis[2].input, pad = plan.axis[2].pad_begin, columns = plan.axis[2].output;
+  const std::int64_t pitch = plan.carry_pitch, down = plan.axis[1].stride * width, code_pitch = plan.code_pitch;
+  const std::int64_t wait = plan.axis[1].stride * pitch;
+  const std::uint32_t* HWY_RESTRICT numbers = seen.numbers;
+  // The first of those outputs.
+  const std::int64_t shift = kStride == 1 ? pad - (kWidth - 1) : kWidth == 3 && pad == 0 ? -1 : 0;
+  seen.codes += shift;
+  const T* values = reinterpret_cast<const T*>(seen.values) + shift;
+  T* rows[3] = {reinterpret_cast<T*>(seen.rows[0]), reinterpret_cast<T*>(seen.rows[1]),
+                reinterpret_cast<T*>(seen.rows[2])};
+  for (; seen.count > 0; --seen.count) {
+    for (std::int64_t x = 0; x < width; x += lanes * kStride) {
+      hn::Vec<decltype(du)> code[kTaken];
+      hn::Vec<decltype(d)> value[kTaken];
+      CENOTE_UNROLL
+      for (int i = 0; i < kTaken; ++i) {
+        code[i] = hn::PromoteTo(du, hn::LoadU(bytes, seen.codes + x / kStride + i));
+        value[i] = LoadAs(d, values + x / kStride + i);
+      }
+      CENOTE_UNROLL
+      for (int y = 0; y < kWidth; ++y) {
+        float* waiting = seen.sums + y * pitch + x;
+        const bool carried = y < seen.carried;
+        auto add = [&](int i, int tap, hn::Vec<decltype(d)>& sum) HWY_ATTR CENOTE_ALWAYS_INLINE {
+          const auto here = hn::RebindMask(d, hn::Eq(code[i], hn::Set(du, numbers[y * kWidth + tap])));
+          sum = hn::IfThenElse(here, hn::Add(sum, value[i]), sum);
+        };
+        auto first = carried ? hn::LoadU(d, waiting) : hn::Zero(d);
+        if constexpr (kStride == 1) {
+          CENOTE_UNROLL
+          for (int i = 0; i < kWidth; ++i) add(i, kWidth - 1 - i, first);
+          if (y >= seen.done) {
+            hn::StoreU(first, d, waiting - wait);
+          } else if (rows[y] != nullptr) {
+            StoreFirst(RoundedTag<T, decltype(d)>(), RoundVector<T>(d, first), width - x,
+                       reinterpret_cast<RoundedLane<T>*>(rows[y]) + x);
+          }
+        } else {
+          auto second = carried ? hn::LoadU(d, waiting + lanes) : hn::Zero(d);
+          if constexpr (kWidth == 2) {
+            add(0, 0, first);
+            add(0, 1, second);
+          } else if (pad == 0) {
+            add(0, 2, first);
+            add(1, 0, first);
+            add(1, 1, second);
+          } else {
+            add(0, 1, first);
+            add(0, 2, second);
+            add(1, 0, second);
+          }
+          if (y >= seen.done) {
+            hn::StoreU(first, d, waiting - wait);
+            hn::StoreU(second, d, waiting - wait + lanes);
+          } else if (rows[y] != nullptr) {
+            StorePairs<T>(d, first, second, width - x, rows[y] + x);
+          }
+        }
+      }
+    }
+    seen.codes += code_pitch;
+    values += columns;
+    for (T*& row : rows) row = row == nullptr ? nullptr : row + down;
+  }
+}
+
+/// Where the rows of a band go, one after the other: to where they belong, or together and then around the caches.
+class BandRows {
+ public:
+  BandRows(const GatherPlan& plan, StreamWriter& writer, char* stage, char* target)
+      : plan_(plan), writer_(writer), stage_(stage), target_(target), row_(plan.axis[2].input * plan.size) {}
+
+  /// The next rows. They stay where they are until Flush.
+  char* Next(std::int64_t rows) {
+    char* to = (plan_.streams ? stage_ : target_) + row_ * rows_;
+    rows_ += rows;
+    return to;
+  }
+  void Zero(std::int64_t rows) {
+    for (; rows > 0; --rows) {
+      Flush(1);
+      std::memset(Next(1), 0, static_cast<std::size_t>(row_));
+    }
+  }
+  /// Rows that find room.
+  std::int64_t room() const { return plan_.stage - rows_; }
+  /// Where `more` rows would not find room.
+  void Flush(std::int64_t more) {
+    if (!plan_.streams || room() >= more) return;
+    writer_.Write(stage_, target_, row_ * rows_);
+    target_ += row_ * rows_;
+    rows_ = 0;
+  }
+
+ private:
+  const GatherPlan& plan_;
+  StreamWriter& writer_;
+  char *stage_, *target_;
+  std::int64_t row_;  // bytes
+  std::int64_t rows_ = 0;
+};
+
+using GatherFromRowsFn = void (*)(const GatherPlan&, SeenRows);
+
+/// See GatherPlanesFn.
+inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                        char* scratch, GatherFromRowsFn gather) {
+  PlaneTaps taps(plan, scratch);
+  StreamWriter writer;
+  const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
+  const std::int64_t columns = width.output, kernel = height.kernel, stride = height.stride;
+  const std::int64_t plane_outputs = depth.output * height.output * columns;
+  const std::int64_t size = plan.size, row_bytes = width.input * size;
+  char* copied = scratch + plan.values_at + kGatherMargin * size;
+  SeenRows seen{};
+  seen.sums = reinterpret_cast<float*>(scratch + plan.carry_at);
+  std::int64_t band = begin % plan.bands, slice = begin / plan.bands % depth.input;
+  std::int64_t plane = begin / plan.bands / depth.input;
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t top = band * plan.band, bottom = smaller(top + plan.band, height.input);
+    const auto [output, tap] = plan.slices[static_cast<std::size_t>(slice)];
+    char* target = static_cast<char*>(pointers.target) + plane * plan.target_pitch * size;
+    BandRows rows(plan, writer, scratch + plan.stage_at, target + (slice * height.input + top) * row_bytes);
+    const char* source = static_cast<const char*>(pointers.source) + plane * plan.source_pitch * size;
+    const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
+    seen.numbers = plan.numbers.data() + tap * width.kernel * width.kernel;
+    // Vectors reach beyond a row of gradients: those of the first rows and the last, where no others are beside them, are copied before.
+    const bool follow = plan.source_pitch == plane_outputs;
+    const std::int64_t slices_rows = output * height.output;  // rows of the plane before this slice's
+    const std::int64_t readable_first = (follow && plane > 0 ? 0 : plan.copied_first) - slices_rows;
+    const std::int64_t readable_end = follow && plane + plan.copied_planes < plan.planes
+                                          ? height.output
+                                          : depth.output * height.output - plan.copied_last - slices_rows;
+    // Output rows whose windows see the band.
+    const std::int64_t first = larger(0, ceil_div(top + height.pad_begin - (kernel - 1), stride));
+    const std::int64_t last = output < 0 ? -1 : smaller(height.output - 1, (bottom - 1 + height.pad_begin) / stride);
+    std::int64_t next = top;  // input row
+    std::int64_t filled = first, slot = 0;
+    for (std::int64_t row = first; row <= last; row += seen.count, slot += seen.count) {
+      if (row == filled) {
+        filled = smaller(row + plan.code_rows, last + 1);
+        slot = 0;
+        taps.Fill(indices, output, row, filled - row);
+      }
+      const bool in_place = row >= readable_first && row < readable_end;
+      seen.codes = taps.row(slot);
+      seen.values = source + (slices_rows + row) * columns * size;
+      if (!in_place) {
+        std::memcpy(copied, seen.values, static_cast<std::size_t>(columns * size));
+        seen.values = copied;
+      }
+      const std::int64_t start = row * stride - height.pad_begin;
+      if (next < start) {
+        rows.Zero(smaller(start, bottom) - next);
+        next = smaller(start, bottom);
+      }
+      rows.Flush(kernel);
+      seen.count = 1;
+      seen.carried = row == first ? 0 : static_cast<int>(larger(0, kernel - stride));
+      if (row > first && row < last && in_place && stride <= kernel && start >= top) {
+        // All rows that are done are the band's.
+        seen.count = smaller(smaller(filled, last) - row, readable_end - row);
+        if (plan.streams) seen.count = smaller(seen.count, rows.room() / stride);
+        seen.done = static_cast<int>(stride);
+        char* to = rows.Next(seen.count * stride);
+        for (int y = 0; y < seen.done; ++y) seen.rows[y] = to + y * row_bytes;
+        next += seen.count * stride;
+      } else {
+        seen.done = static_cast<int>(row == last || stride > width.kernel ? width.kernel : stride);
+        for (int y = 0; y < seen.done; ++y) {
+          const bool inside = y < kernel && start + y >= top && start + y < bottom;
+          seen.rows[y] = inside ? rows.Next(1) : nullptr;
+          next += inside ? 1 : 0;
+        }
+      }
+      gather(plan, seen);
+    }
+    rows.Zero(bottom - next);
+    rows.Flush(plan.stage + 1);
+    if (++band == plan.bands) {
+      band = 0;
+      if (++slice == depth.input) {
+        slice = 0;
+        ++plane;
+      }
+    }
+  }
+  return taps.valid();
 }
 
 template <class T>
 bool GatherPlanes(const GatherPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
-  KeptRows<T> kept(plan, scratch);
-  StreamWriter writer;
-  T* stage = reinterpret_cast<T*>(scratch + plan.stage_at);
-  for (std::int64_t plane = begin; plane < end; ++plane) {
-    const T* gradients = static_cast<const T*>(pointers.source) + plane * plan.source_pitch;
-    const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
-    T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
-    kept.BeginPlane();
-    std::int64_t staged = 0;  // elements
-    for (std::int64_t row = 0; row < plan.heights; ++row) {
-      const SeenBy* seen = plan.seen_by.data() + plan.first[static_cast<std::size_t>(row)];
-      const std::int64_t count = plan.seen_by.data() + plan.first[static_cast<std::size_t>(row) + 1] - seen;
-      for (std::int64_t i = 0; i < count; ++i) kept.Keep(seen[i], gradients, indices);
-      const std::int64_t at = row * plan.width;
-      if (!plan.streams && at + plan.extent <= plan.heights * plan.width) {
-        GatherPlaneRow(plan, kept, seen, count, target + at);
-        continue;
-      }
-      // What would reach beyond the plane is put together elsewhere, like what goes around the caches.
-      GatherPlaneRow(plan, kept, seen, count, stage + staged);
-      staged += plan.width;
-      if (staged < plan.stage * plan.width && row + 1 < plan.heights) continue;
-      T* to = target + at + plan.width - staged;
-      if (plan.streams) {
-        writer.Write(stage, to, staged);
-      } else {
-        std::memcpy(static_cast<void*>(to), stage, static_cast<std::size_t>(staged) * sizeof(T));
-      }
-      staged = 0;
-    }
-  }
-  return kept.valid();
+  const Axis& width = plan.axis[2];
+  const GatherFromRowsFn gather = width.stride == 1   ? GatherFromRows<3, 1, T>
+                                  : width.kernel == 3 ? GatherFromRows<3, 2, T>
+                                                      : GatherFromRows<2, 2, T>;
+  return GatherBands(plan, pointers, begin, end, scratch, gather);
 }
 
 #endif

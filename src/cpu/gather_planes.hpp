@@ -1,4 +1,4 @@
-// Backward of maxima over planar rows whose windows are two columns wide and do not overlap along them: what its kernels need besides pointers.
+// Backward of maxima over planes whose windows are two or three columns wide: what its kernels need besides pointers.
 #pragma once
 
 #include "cpu/rows.hpp"
@@ -9,35 +9,52 @@
 
 namespace cenote::simd {
 
-/// An output row that sees an input row.
-struct SeenBy {
-  std::int32_t row;     // of the plane
-  std::int32_t number;  // of the first tap of the row of its windows that the input row is
-  std::int32_t slot;    // where it is kept
+/// The one output slice that sees an input slice.
+struct SlicePair {
+  std::int64_t output;  // -1: none
+  std::int64_t tap;
 };
 
-/// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense. Every window has a tap inside.
+/// A column whose windows are cut off at an edge: a bit for each tap of theirs that is inside.
+struct EdgeColumn {
+  std::int64_t column;
+  std::uint32_t taps;
+};
+
+/// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense. Every window has a tap inside, and no two slices of
+/// windows share one.
 struct GatherPlan {
   std::int64_t planes, source_pitch, target_pitch, index_pitch;
-  std::int64_t heights, width;         // of the input, slices below each other
-  std::int64_t columns;                // of the output
-  std::int64_t extent;                 // of a row, in whole vectors
-  std::vector<SeenBy> seen_by;         // input row after input row of a plane, in the order of the outputs
-  std::vector<std::int32_t> first;     // of each input row's; one more behind the last
-  std::vector<std::int32_t> row_taps;  // of each output row: a bit for every tap inside the input's height and depth
-  std::vector<std::int32_t> columns_taps;  // of each output column: a bit for every tap inside the width
-  bool flat;                               // indices are positions of 8 bytes, not taps of 1
-  std::vector<std::int32_t> origins;       // flat: of each output row's first window, were there no padding
-  std::vector<std::int32_t> positions;     // flat: of each tap, from there
-  bool streams;                            // the target is written around the caches
-  std::int64_t slots, slot_pitch;          // output rows that are kept, elements from one to the next
-  std::int64_t stage;                      // rows that are put together before they are written
+  std::int64_t size;  // of an element, in bytes
+  Axis axis[3];
+  std::vector<SlicePair> slices;  // of each input slice
+  std::int64_t bands, band;       // that a slice is cut into, for threads to share; rows of each
+  std::vector<EdgeColumn> edges;
+  std::vector<std::uint32_t> numbers;   // of the taps, of as many rows for each slice as a window has columns
+  bool flat;                            // indices are positions of 8 bytes, not taps of 1
+  std::vector<std::int32_t> positions;  // flat: of each tap, from the first tap of its window were there no padding
+  std::int64_t whole_first, whole_end;  // output rows whose windows are not cut off
+  // Vectors may reach beyond rows of gradients that are not among the first or last of these, in a plane with none beside it on that side.
+  std::int64_t copied_first, copied_last;
+  std::int64_t copied_planes;  // those with none behind them, where planes follow each other
+  bool streams;                // the target is written around the caches
+  std::int64_t stage;          // rows that are put together before they are
 
   // Scratch, bytes from the start of a slot.
-  std::size_t codes_at, values_at, stage_at, bytes;
+  std::int64_t code_rows, code_pitch;  // rows of taps that are kept
+  std::int64_t value_extent;           // elements of a copied row of gradients
+  std::int64_t carry_pitch;            // elements of a row of sums
+  std::size_t codes_at, values_at, carry_at, stage_at, bytes;
+
+  std::int64_t units() const { return planes * axis[0].input * bands; }
 };
 
-/// Planes [begin, end). False if an index is no tap of its window, or "none".
+/// The number of no tap.
+inline constexpr std::uint32_t kNoNumber = 256;
+/// What whole vectors may read beside a row of taps or gradients.
+inline constexpr std::int64_t kGatherMargin = 16;
+
+/// Units [begin, end): bands of slices of planes. False if an index is no tap of its window.
 using GatherPlanesFn = bool (*)(const GatherPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
                                 char* scratch);
 

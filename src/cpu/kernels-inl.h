@@ -41,8 +41,10 @@ constexpr RowKernels MakeKernels() {
   k.scatter_add = ScatterAdd<T, C>;
   if constexpr (floating) {
 #if HWY_TARGET != HWY_SCALAR
-    if constexpr (kHasGatherRows) k.gather = GatherRows<T, C>;
-    k.gather_columns = GatherColumnRows<T, C>;
+    if constexpr (kHasGathers) {
+      k.gather = GatherRows<T, C>;
+      k.gather_columns = GatherColumnRows<T, C>;
+    }
     k.average_planes = AverageWholePlanes<T, C>;
     k.spread_planes = SpreadWholePlanes<T, C>;
     if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {

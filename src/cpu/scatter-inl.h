@@ -298,7 +298,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
     RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out, writer);
-    if constexpr (hwy::IsFloat<C>() && kHasVectors) {
+    if constexpr (hwy::IsFloat<C>() && kHasGathers) {
       if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
         valid = CompareColumns(plan, pointers, unit, rolling) && valid;
         rolling.Finish();

@@ -13,19 +13,6 @@ struct SeeingOutput {
   bool is_new;  // the slot has held another one
 };
 
-/// Calls visit(depth, height, number) for the output rows that see an input row, in their order: see SeeingOutput.
-template <class Visit>
-void for_seeing_rows(const Axis (&axis)[3], const Cover& depth, const Cover& height, const Visit& visit) {
-  for (std::int64_t z = 0; z < depth.count; ++z) {
-    for (std::int64_t y = 0; y < height.count; ++y) {
-      const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
-      const std::int64_t tap_height = height.first_tap - y * height.tap_step;
-      visit(depth.first + z * depth.step, height.first + y * height.step,
-            (tap_depth * axis[1].kernel + tap_height) * axis[2].kernel);
-    }
-  }
-}
-
 /// Remembers which output rows have been seen: input rows that follow each other are seen by the same ones.
 class SeeingOutputs {
  public:
@@ -41,14 +28,19 @@ class SeeingOutputs {
     const Cover& height = plan_.covers[1][static_cast<std::size_t>(unit.height)];
     const std::int64_t plane = unit.major * plan_.outer_minor_count + unit.minor;
     const std::int64_t stack = plane * static_cast<std::int64_t>(plan_.tiles.size()) + unit.tile_index;
-    for_seeing_rows(p.axis, depth, height, [&](std::int64_t od, std::int64_t oh, std::int64_t number) {
-      const std::int64_t slot = plan_.slot_of[0][static_cast<std::size_t>(od)] * plan_.slot_heights +
-                                plan_.slot_of[1][static_cast<std::size_t>(oh)];
-      const std::int64_t row = (stack * p.axis[0].output + od) * p.axis[1].output + oh;
-      const bool is_new = held_[slot] != row;
-      held_[slot] = row;
-      visit(SeeingOutput{od, oh, slot, number, is_new});
-    });
+    for (std::int64_t z = 0; z < depth.count; ++z) {
+      for (std::int64_t y = 0; y < height.count; ++y) {
+        const std::int64_t od = depth.first + z * depth.step, oh = height.first + y * height.step;
+        const std::int64_t tap_depth = depth.first_tap - z * depth.tap_step;
+        const std::int64_t tap_height = height.first_tap - y * height.tap_step;
+        const std::int64_t slot = plan_.slot_of[0][static_cast<std::size_t>(od)] * plan_.slot_heights +
+                                  plan_.slot_of[1][static_cast<std::size_t>(oh)];
+        const std::int64_t row = (stack * p.axis[0].output + od) * p.axis[1].output + oh;
+        const bool is_new = held_[slot] != row;
+        held_[slot] = row;
+        visit(SeeingOutput{od, oh, slot, (tap_depth * p.axis[1].kernel + tap_height) * p.axis[2].kernel, is_new});
+      }
+    }
   }
 
  private:

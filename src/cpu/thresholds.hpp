@@ -119,6 +119,14 @@ inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
 /// will expect.
 inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
+/// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
+/// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
+/// and 80.) Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
+/// share at least: not measured beside others.
+inline constexpr std::int64_t kLeastGathered = 16;
+inline constexpr std::int64_t kLeastOverlapping = 24;
+inline constexpr std::int64_t kTapBytes = 8 * 1024;
+inline constexpr std::int64_t kLeastBand = 16;
 /// Gradients of narrow windows that are put together before they are written around the caches: many at once wait for each other. Not measured
 /// beside others.
 inline constexpr std::int64_t kStagedBytes = 2048;

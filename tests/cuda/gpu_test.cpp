@@ -88,6 +88,10 @@ TEST(Gpu, TilesOfCells) {
   for (const char* line : kCells) expect_right(line);
 }
 
+TEST(Gpu, MoreThanFew) {
+  for (const char* line : kMoreThanFew) expect_right(line);
+}
+
 TEST(Gpu, ManySmallPlanes) {
   for (const char* line : kManyPlanes) expect_right(line);
 }

@@ -17,6 +17,7 @@ TEST(ProblemString, PrintsWhatItParsed) {
            "avg2d bf16 hwc c4 h9w8 k4 s3 p2 ceil nopad div-7",
            "sum2d i64 strided n2c3 h7w7 k3 p1x0:2x1 seed99",
            "lp2d f16 flipped c3 h7w7 k3 norm2.5 ceil",
+           "max2d f32 spaced n2c3 h7w30 k3",
            "amax2d f32 nhwc n1c5 h13w11 out5x* idx:window ties",
            "aavg3d f32 broadcast n2c5 d3h13w11 out5",
            "fmax2d f64 nchw n1c5 h13w11 k2 ratio0.5x0.6 nan",

@@ -169,6 +169,10 @@ TensorDesc describe(Layout layout, DType dtype, const Shape& shape, int dims, st
           desc.strides = strides_in_order(shape, order, 1, 0);
       }
       break;
+    case Layout::spaced:
+      desc.strides[channel] += 5;
+      if (channel > 0) desc.strides[0] = desc.strides[channel] * shape[channel];
+      break;
     case Layout::flipped:
       for (int i = channel + 1; i < rank; ++i) desc.strides[i] = -desc.strides[i];
       break;

@@ -109,8 +109,10 @@ void parse_dtype(Problem& problem, std::string_view word) {
 
 /// Returns whether the name says that the input is batched; nothing where the name leaves it open.
 std::optional<bool> parse_layout(Problem& problem, std::string_view word) {
-  constexpr std::pair<const char*, Layout> kOpen[] = {
-      {"strided", Layout::strided}, {"flipped", Layout::flipped}, {"broadcast", Layout::broadcast}};
+  constexpr std::pair<const char*, Layout> kOpen[] = {{"strided", Layout::strided},
+                                                      {"spaced", Layout::spaced},
+                                                      {"flipped", Layout::flipped},
+                                                      {"broadcast", Layout::broadcast}};
   for (const auto& [name, layout] : kOpen) {
     if (word == name) {
       problem.layout = layout;
@@ -129,7 +131,7 @@ std::optional<bool> parse_layout(Problem& problem, std::string_view word) {
   }
   const int i = problem.spec.dims - 1;
   refuse(word, std::string("expected a layout of this rank: ") + kPlanarNames[1][i] + " " + kChannelsLastNames[1][i] +
-                   " " + kPlanarNames[0][i] + " " + kChannelsLastNames[0][i] + " strided flipped broadcast");
+                   " " + kPlanarNames[0][i] + " " + kChannelsLastNames[0][i] + " strided spaced flipped broadcast");
 }
 
 /// Letters each followed by a number, in the order given: "n2c17", "d4h5w6". False when the word is something else.
@@ -285,6 +287,7 @@ const char* layout_name(const Problem& problem) {
     case Layout::planar: return kPlanarNames[batched][problem.spec.dims - 1];
     case Layout::channels_last: return kChannelsLastNames[batched][problem.spec.dims - 1];
     case Layout::strided: return "strided";
+    case Layout::spaced: return "spaced";
     case Layout::flipped: return "flipped";
     case Layout::broadcast: break;
   }

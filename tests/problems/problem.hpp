@@ -31,6 +31,7 @@ enum class Layout : std::uint8_t {
   planar,         // nchw: contiguous
   channels_last,  // nhwc
   strided,        // gaps between elements, dimensions in an unusual order
+  spaced,         // planes without gaps, some elements from one to the next
   flipped,        // the spatial axes run backwards through memory
   broadcast,      // every channel is the same memory
 };

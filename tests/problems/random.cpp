@@ -64,8 +64,9 @@ ValueKind draw_values(Random& random, Op op, DType dtype) {
 }
 
 Layout draw_layout(Random& random) {
-  constexpr Layout kLayouts[] = {Layout::planar,        Layout::planar,  Layout::planar,  Layout::channels_last,
-                                 Layout::channels_last, Layout::strided, Layout::flipped, Layout::broadcast};
+  constexpr Layout kLayouts[] = {Layout::planar,        Layout::planar,        Layout::planar,
+                                 Layout::channels_last, Layout::channels_last, Layout::strided,
+                                 Layout::spaced,        Layout::flipped,       Layout::broadcast};
   return pick(random, kLayouts);
 }
 
