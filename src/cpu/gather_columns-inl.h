@@ -68,7 +68,7 @@ class TapRows {
              plan_.windows[static_cast<std::size_t>(tile.source_first + end)].count == w.count) {
         ++end;
       }
-      std::uint8_t inside[kGatheredTaps];
+      std::uint8_t inside[kNone];
       int count = 0;
       for (std::int64_t z = 0; z < deep.count && !whole; ++z) {
         for (std::int64_t y = 0; y < high.count; ++y) {
@@ -149,9 +149,18 @@ struct SeeingColumn {
   std::uint8_t want;  // the tap of its window that the input is
 };
 
+/// Rounded, and around the caches where `streams`: results then fill whole lines, and are not rounded.
+template <class D, class T>
+HWY_INLINE void PutVector(D d, hn::Vec<D> v, bool streams, T* HWY_RESTRICT to) {
+  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
+    if (streams) return hn::Stream(v, d, to);
+  }
+  StoreVectorAs(d, v, to);
+}
+
 /// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
 template <int kVectors, class D, class T>
-HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at,
+HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at, bool streams,
                                  T* HWY_RESTRICT result) {
   const hn::Rebind<std::uint8_t, D> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -169,15 +178,23 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
     }
   }
   CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) StoreVectorAs(d, sum[v], result + v * lanes);
+  for (int v = 0; v < kVectors; ++v) PutVector(d, sum[v], streams, result + v * lanes);
 }
 
 /// The columns of an input row, one by one.
 template <class D, class T>
 class GatheredRow {
  public:
-  GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source, T* result)
-      : d_(d), plan_(plan), tile_(tile), rows_(rows), count_(count), source_(source), result_(result) {
+  GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
+              bool streams, T* result)
+      : d_(d),
+        plan_(plan),
+        tile_(tile),
+        rows_(rows),
+        count_(count),
+        source_(source),
+        streams_(streams),
+        result_(result) {
     const std::int64_t stride = plan.problem.axis[2].stride;
     kept_ = stride <= kGatherPhases ? stride : 1;
     for (int i = 0; i < kept_; ++i) phases_[i].cover = nullptr;
@@ -203,21 +220,22 @@ class GatheredRow {
     const std::int64_t moved = (cover.first - phase.cover->first) * inner;
     T* to = result_ + (column - tile_.target_first) * inner;
     std::int64_t c = 0;
-    for (; c + 4 * lanes <= inner; c += 4 * lanes) GatherChannels<4>(d_, phase.seeing, phase.count, moved + c, to + c);
+    for (; c + 4 * lanes <= inner; c += 4 * lanes)
+      GatherChannels<4>(d_, phase.seeing, phase.count, moved + c, streams_, to + c);
     if (c + 2 * lanes <= inner) {
-      GatherChannels<2>(d_, phase.seeing, phase.count, moved + c, to + c);
+      GatherChannels<2>(d_, phase.seeing, phase.count, moved + c, streams_, to + c);
       c += 2 * lanes;
     }
     for (; c < inner; c += lanes) {
       const std::int64_t at = smaller(c, inner - lanes);
-      GatherChannels<1>(d_, phase.seeing, phase.count, moved + at, to + at);
+      GatherChannels<1>(d_, phase.seeing, phase.count, moved + at, streams_, to + at);
     }
   }
 
  private:
   // Columns a stride apart are seen by outputs a column apart: what was found out for one serves the other.
   struct Phase {
-    SeeingColumn<T> seeing[kGatheredTaps];
+    SeeingColumn<T> seeing[kGatheredColumnOutputs];
     int count;
     const Cover* cover;
   };
@@ -228,6 +246,7 @@ class GatheredRow {
   const SeeingTaps* rows_;
   int count_;
   const T* source_;
+  bool streams_;
   T* result_;
   std::int64_t kept_;
   Phase phases_[kGatherPhases];
@@ -238,9 +257,8 @@ template <class T>
 constexpr bool kHasStrides = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2 && !std::is_same_v<T, double>;
 
 /// Columns kStride * first to kStride * end of the padded row, where all outputs that could see them are there: a stride of columns at a time,
-/// whose outputs are loaded once, those of kRows rows. `streams`: results, which fill whole
-/// lines, go around the caches.
-template <int kTaps, int kStride, int kRows, class D, class T, class C = hn::TFromD<D>>
+/// whose outputs are loaded once, those of kRows rows.
+template <int kTaps, int kStride, int kRows, class D, class T>
 HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, std::int64_t first,
                                 std::int64_t end, const T* source, bool streams, T* HWY_RESTRICT result) {
   constexpr int kBack = (kTaps - 1) / kStride;  // the outputs before the last that see a stride of columns
@@ -278,14 +296,7 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
       }
       CENOTE_UNROLL
       for (int column = 0; column < kStride; ++column) {
-        T* at_column = to + column * inner + c;
-        if constexpr (std::is_same_v<T, C>) {
-          if (streams) {
-            hn::Stream(sum[column], d, at_column);
-            continue;
-          }
-        }
-        StoreVectorAs(d, sum[column], at_column);
+        PutVector(d, sum[column], streams, to + column * inner + c);
       }
     }
   }
@@ -295,7 +306,7 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
 template <class D, class T>
 void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
                    bool streams, T* HWY_RESTRICT result) {
-  GatheredRow<D, T> row(d, plan, tile, rows, count, source, result);
+  GatheredRow<D, T> row(d, plan, tile, rows, count, source, streams, result);
   std::int64_t column = tile.target_first;
   const std::int64_t end = column + tile.target_columns;
   const Axis& axis = plan.problem.axis[2];

@@ -177,14 +177,14 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   const Problem& p = plan.problem;
   const Axis& width = p.axis[2];
   const bool columns = plan.inner > 1;
-  const std::int64_t most_taps = columns ? kGatheredColumnTaps : kGatheredTaps;
+  const std::int64_t most_taps = columns ? UINT8_MAX - 1 : kGatheredTaps;
   if (!plan.source.dense || !plan.indices.dense) return false;
   // PyTorch's indices, and what the tape keeps. Flat ones of columns are cheaper compared where they are read, see CompareColumns.
   if (p.index_dtype != DType::u8 && (columns || p.index_dtype != DType::i64)) return false;
   if (columns && plan.columns != Columns::per_channel) return false;
   if (!columns && (plan.columns != Columns::phased || width.kernel > width.stride || width.output < kGatheredColumns))
     return false;
-  std::int64_t taps = 1;
+  std::int64_t taps = 1, outputs = 1;  // of a window; that see an input
   slots = 1;
   for (int a = 0; a < 3; ++a) {
     const Axis& axis = p.axis[a];
@@ -193,11 +193,14 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
     if (a == 2 && !columns) continue;
     if (axis.input > kMostRows || axis.output > kMostRows) return false;
     std::int64_t span = 1;  // of outputs from the first to the last that see an input
+    std::int64_t most = 1;  // of them
     for (std::int64_t i = 0; i < axis.input; ++i) {
       const Cover c = cover(axis, i);
       plan.covers[a].push_back(c);
       span = larger(span, (c.count - 1) * c.step + 1);
+      most = larger(most, c.count);
     }
+    outputs *= most;
     for (std::int64_t o = 0; o < axis.output; ++o) {
       const Window w = window(axis, o);
       if (w.count == 0) return false;
@@ -216,7 +219,7 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   for (const Window& w : plan.windows) {
     ++plan.tiles[static_cast<std::size_t>(w.first / plan.tiles[0].target_columns)].owned;
   }
-  return taps <= most_taps && window(width, 0).count > 0;
+  return taps <= most_taps && outputs <= kGatheredColumnOutputs && window(width, 0).count > 0;
 }
 
 bool is_power_of_two(double value) {

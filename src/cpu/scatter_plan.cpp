@@ -159,8 +159,10 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
   plan.group = 1;
   if (together) {
     const std::int64_t rows = depth.kernel * height.kernel;
+    const bool overlap = depth.kernel > depth.stride || height.kernel > height.stride || width.kernel > width.stride;
     const std::int64_t wanted = larger(kSegment / outputs, kPlanesInTurns);
-    const std::int64_t most = smaller(kGroupElements / plane, kMostPlaneEntries / (outputs * rows));
+    const std::int64_t most =
+        smaller((overlap ? kGroupElements : kApartElements) / plane, kMostPlaneEntries / (outputs * rows));
     plan.group = std::clamp<std::int64_t>(smaller(wanted, most), 1, plan.outer);
     if (plan.group > kPlanesInTurns) plan.group = plan.group / kPlanesInTurns * kPlanesInTurns;
   }

@@ -166,6 +166,9 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nhwc n1c300 h9w30 k3 s2 p1",
              "max2d f32 nhwc n1c300 h9w30 k2 idx:window",
              "max2d f32 nhwc n1c71 h9w10 k3 s1 p1 idx:window",
+             "max2d f32 nhwc n2c35 h17w25 k8 idx:window",
+             "max2d bf16 nhwc n1c64 h30w31 k15 s13x14 p1 ceil idx:window",
+             "max2d f32 nchw n9c5 h17w25 k8 ceil idx:window",
              "max2d f32 nhwc n2c100 h11w10 k3 s2 p1 idx:window",
              "max2d f64 nhwc n1c21 h9w10 k5 s1 p2 idx:window",
              "max2d bf16 nhwc n1c40 h9w10 k2 s3 p1 idx:window",
@@ -338,6 +341,8 @@ TEST(Differential, LargerThanTheCaches) {
            "aavg2d f64 nchw n1c75001 h7w8 out1",
            "max2d f32 nhwc n1c64 h331w330 k3 s2 p1 idx:window bwd",
            "max2d f32 nhwc n1c64 h331w330 k2 idx:window bwd",
+           "max2d f32 nhwc n1c64 h331w330 k8 idx:window bwd",
+           "max2d bf16 nchw n1c70 h330w331 k3 s1 p1 idx:window bwd",
            "amax2d f64 nhwc n1c150 h120w120 out15",
            "aavg2d f64 nhwc n1c150 h120w120 out15",
        }) {
