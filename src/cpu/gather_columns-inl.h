@@ -149,7 +149,7 @@ struct SeeingColumn {
   std::uint8_t want;  // the tap of its window that the input is
 };
 
-/// Rounded, and around the caches where `streams`: results then fill whole lines, and are not rounded.
+/// Rounded to T. Around the caches where `streams`: vectors then fill whole lines.
 template <class D, class T>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, bool streams, T* HWY_RESTRICT to) {
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
@@ -235,7 +235,7 @@ class GatheredRow {
  private:
   // Columns a stride apart are seen by outputs a column apart: what was found out for one serves the other.
   struct Phase {
-    SeeingColumn<T> seeing[kGatheredColumnOutputs];
+    SeeingColumn<T> seeing[kGatheredColumnTaps];
     int count;
     const Cover* cover;
   };

@@ -107,7 +107,7 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   GatherPlan plan{};
   for (int a = 0; a < 3; ++a) plan.axis[a] = simplified(p.axis[a]);
   const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
-  if (!has_narrow_windows(plan.axis) || has_empty_windows(p)) return nullptr;
+  if (!has_narrow_windows(plan.axis)) return nullptr;  // all have a tap inside: padding is less than a window
   plan.flat = p.index_kind != IndexKind::window;
   if (p.index_dtype != (plan.flat ? DType::i64 : DType::u8)) return nullptr;
   const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
@@ -136,7 +136,8 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
   plan.value_extent = larger(extent, width.output) + kGatherMargin;
   const std::int64_t plane_rows = depth.output * height.output;
-  plan.copied_first = smaller(ceil_div(kGatherMargin, width.output), plane_rows);
+  static_assert(kGatherMargin <= kLeastGathered);
+  plan.copied_first = 1;
   plan.copied_last = smaller(ceil_div(plan.value_extent, width.output) - 1, plane_rows);
   plan.copied_planes = ceil_div(plan.value_extent, source.count);
   plan.code_pitch = static_cast<std::int64_t>(line(plan.value_extent + 2 * kGatherMargin));

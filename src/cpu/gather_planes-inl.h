@@ -18,6 +18,8 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
+// Stores of a part of a vector, and turns of even and odd columns, are those of AVX2 and AVX-512: see kHasStrips in kernels-inl.h.
+
 /// In a row of taps: none.
 inline constexpr std::uint8_t kNoTap = 255;
 
@@ -119,7 +121,8 @@ class PlaneTaps {
   }
 
   HWY_INLINE void Copy(std::int64_t low, std::int64_t taps, std::int64_t count, const Rows& rows) {
-    const hn::CappedTag<std::uint8_t, kLeastGathered> d;
+    static_assert(kLeastGathered >= 16 && kLeastOverlapping >= 16);
+    const hn::CappedTag<std::uint8_t, 16> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     const auto first = hn::Set(d, static_cast<std::uint8_t>(low)),
                span = hn::Set(d, static_cast<std::uint8_t>(taps - 1));
@@ -204,14 +207,15 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<std::uint32_t> du;
   const hn::Rebind<std::uint8_t, decltype(du)> bytes;
-  constexpr int kTaken = kWidth / kStride + kWidth % kStride;  // outputs beside each other that see a column, or two
+  constexpr int kTaken = kWidth / kStride + kWidth % kStride;  // outputs beside each other that see a stride of columns
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t width = plan.axis[2].input, pad = plan.axis[2].pad_begin, columns = plan.axis[2].output;
   const std::int64_t pitch = plan.carry_pitch, down = plan.axis[1].stride * width, code_pitch = plan.code_pitch;
   const std::int64_t wait = plan.axis[1].stride * pitch;
   const std::uint32_t* HWY_RESTRICT numbers = seen.numbers;
   // The first of those outputs.
-  const std::int64_t shift = kStride == 1 ? pad - (kWidth - 1) : kWidth == 3 && pad == 0 ? -1 : 0;
+  const bool even = pad % 2 == 0;
+  const std::int64_t shift = kStride == 1 ? pad - (kWidth - 1) : kWidth == 3 && even ? pad / 2 - 1 : pad / 2;
   seen.codes += shift;
   const T* values = reinterpret_cast<const T*>(seen.values) + shift;
   T* rows[3] = {reinterpret_cast<T*>(seen.rows[0]), reinterpret_cast<T*>(seen.rows[1]),
@@ -248,7 +252,7 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
           if constexpr (kWidth == 2) {
             add(0, 0, first);
             add(0, 1, second);
-          } else if (pad == 0) {
+          } else if (even) {  // windows begin at even columns
             add(0, 2, first);
             add(1, 0, first);
             add(1, 1, second);
@@ -364,6 +368,7 @@ inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std
       }
       rows.Flush(kernel);
       seen.count = 1;
+      for (char*& to : seen.rows) to = nullptr;
       seen.carried = row == first ? 0 : static_cast<int>(larger(0, kernel - stride));
       if (row > first && row < last && in_place && stride <= kernel && start >= top) {
         // All rows that are done are the band's.

@@ -177,7 +177,7 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   const Problem& p = plan.problem;
   const Axis& width = p.axis[2];
   const bool columns = plan.inner > 1;
-  const std::int64_t most_taps = columns ? UINT8_MAX - 1 : kGatheredTaps;
+  const std::int64_t most_taps = columns ? UINT8_MAX - 1 : kGatheredTaps;  // UINT8_MAX is "none"
   if (!plan.source.dense || !plan.indices.dense) return false;
   // PyTorch's indices, and what the tape keeps. Flat ones of columns are cheaper compared where they are read, see CompareColumns.
   if (p.index_dtype != DType::u8 && (columns || p.index_dtype != DType::i64)) return false;
@@ -219,7 +219,8 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   for (const Window& w : plan.windows) {
     ++plan.tiles[static_cast<std::size_t>(w.first / plan.tiles[0].target_columns)].owned;
   }
-  return taps <= most_taps && outputs <= kGatheredColumnOutputs && window(width, 0).count > 0;
+  const bool cheap = !columns || taps <= kGatheredColumnTaps || outputs <= kFewOutputs;
+  return taps <= most_taps && cheap && window(width, 0).count > 0;
 }
 
 bool is_power_of_two(double value) {

@@ -94,9 +94,10 @@ inline constexpr std::int64_t kComparedChannels = 32;
 /// with the index of the one output of a row that sees it. Shorter rows cost more to set up than they save.
 inline constexpr std::int64_t kGatheredTaps = 64;
 inline constexpr std::int64_t kGatheredColumns = 64;
-/// The same for columns of many channels whose indices are taps, where no input is seen by more outputs than this: it is compared with every one of them.
+/// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it. Windows of more taps where so few do.
 /// (8x8/8 over 56 x 56 x 512, 51 MB, one thread: 2278 us gathered, 5012 scattered.)
-inline constexpr std::int64_t kGatheredColumnOutputs = 32;
+inline constexpr std::int64_t kGatheredColumnTaps = 32;
+inline constexpr std::int64_t kFewOutputs = 4;
 /// Windows of so few taps have a bit for each in a table of planes located whole, and one bit to spare. (One thread, 64 planes: 3x3/2 over 55 x 55
 /// 43 us, 50 by places; 5x5/1 over 28 x 28 38 and 50.)
 inline constexpr std::int64_t kFewTaps = 31;
