@@ -31,11 +31,12 @@ __global__ void __launch_bounds__(kBlock, kLanes > 1 ? 5 : 0)
   Int oy = place.y, start = row, finish_at = adaptive_last(h, oy), next_start = adaptive_first<Int>(h, oy + 1);
   Sum sum[kLanes] = {}, next[kLanes] = {};
   Vector<T, kLanes> ahead[kRows][kChunk];
+  const Staying policy = staying(p.leaves_first);
   auto fetch = [&](const T* at_row, bool exists, Int first, Vector<T, kLanes>(&to)[kChunk]) {
 #pragma unroll
     for (int t = 0; t < kChunk; ++t) {
       to[t] = Vector<T, kLanes>{};
-      if (exists && first + t < taps) to[t] = load_constant<kLanes>(at_row + (first + t) * p.input.w);
+      if (exists && first + t < taps) to[t] = load_staying<kLanes>(at_row + (first + t) * p.input.w, policy);
     }
   };
   auto add = [&](const Vector<T, kLanes>(&values)[kChunk], Sum(&line)[kLanes]) {
@@ -105,10 +106,7 @@ __global__ void __launch_bounds__(kAdaptiveBlock)
   const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
   const T* source = static_cast<const T*>(at.input) + static_cast<std::int64_t>(first_plane) * elements;
   const auto* input = reinterpret_cast<const T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(source) & 15));
-  stage_run<kAdaptiveBlock>(tile_memory, source, planes * elements);
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  stage_planes<kAdaptiveBlock>(tile_memory, source, planes * elements, p.leaves_first);
   T* output = static_cast<T*>(at.output) + static_cast<std::int64_t>(first_plane) * outputs;
   for (Int i = static_cast<Int>(threadIdx.x); i < planes * outputs; i += kAdaptiveBlock) {
     Int plane = i;

@@ -54,15 +54,16 @@ class Forward : public Choice {
 
   /// The same for planes of which a block can keep a few.
   void adaptive_planes(Launches& result) {
-    constexpr std::int64_t kWantedBytes = 16 << 10;
+    constexpr std::int64_t kMostBytes = 16 << 10;
+    const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : kMostBytes;
     const std::int64_t planes = p_.batch * p_.channels;
     const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
     const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
-    if (bytes > kWantedBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) ||
+    if (bytes > kMostBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) ||
         planes > INT32_MAX / 2 || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
       return;
     }
-    const std::int64_t together = planes_together(planes, kWantedBytes / bytes, outputs, kAdaptiveBlock);
+    const std::int64_t together = planes_together(planes, wanted_bytes / bytes, outputs, kAdaptiveBlock);
     result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
     group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
     result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
@@ -269,6 +270,7 @@ class Forward : public Choice {
     const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
     const bool deep = d.kernel > 1, indices = p_.with_indices;
     if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
+    if (few_outputs(result)) return true;
     if (fold() == Fold::max && slide_planes(result)) return true;
     // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
     const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
@@ -320,6 +322,42 @@ class Forward : public Choice {
       return true;
     }
     packed_pairs(result);
+    return true;
+  }
+
+  /// So few outputs that what counts is how soon a thread begins.
+  bool few_outputs(Launches& result) {
+    const Axis &h = p_.axis[1], &w = p_.axis[2];
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+    const Function function = kernels_.fold_few(fold(), static_cast<int>(h.kernel), channels_fastest);
+    if (function.entry == nullptr || p_.with_indices || !is_identity(p_.axis[0]) || p_.axis[0].input != 1 ||
+        count_elements(p_, false) >= 132 * 128) {
+      return false;
+    }
+    result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
+    Few& few = result.scalar.few;
+    auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+    few.input_n = p_.input.n, few.output_n = p_.output.n;
+    few.input_c = narrow(p_.input.c), few.input_h = narrow(p_.input.h), few.input_w = narrow(p_.input.w);
+    few.output_c = narrow(p_.output.c), few.output_h = narrow(p_.output.h), few.output_w = narrow(p_.output.w);
+    few.height = narrow(h.input), few.width = narrow(w.input);
+    few.stride_h = narrow(h.stride), few.stride_w = narrow(w.stride);
+    few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
+    few.x = narrow(channels_fastest ? p_.channels : w.output);
+    few.y = narrow(channels_fastest ? w.output : h.output);
+    few.z = narrow(p_.batch * (channels_fastest ? h.output : p_.channels));
+    few.inner = Divisor<std::int32_t>(channels_fastest ? h.output : p_.channels);
+    dim3 &threads = result.scalar.few_threads, &blocks = result.scalar.few_blocks;
+    unsigned left = kFewBlock;
+    auto split = [&left](std::int32_t count, unsigned& each, unsigned& groups) {
+      groups = static_cast<unsigned>(ceil_div(count, left));
+      each = static_cast<unsigned>(ceil_div(count, groups));
+      left /= each;
+    };
+    split(few.x, threads.x, blocks.x);
+    split(few.y, threads.y, blocks.y);
+    split(few.z, threads.z, blocks.z);
+    result.name = "few outputs: one thread to each";
     return true;
   }
 
@@ -455,12 +493,16 @@ class Forward : public Choice {
     }
     if (narrow_planes(result)) return;
     const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
-    const Function function = kernels_.fold_planes(fold(), p_.with_indices, group);
+    constexpr std::int64_t kMostStaged = 28 << 10;  // eight blocks on a multiprocessor of a large GPU
+    const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
+    const bool staged = group < 32 && block_bytes <= kMostStaged && leaves_first(p_);
+    const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
     if (function.entry == nullptr || planes * group < 132 * 512) return;
     result.vector = make_launch(p_, function, false, false, false, 1);
     result.vector.batch_per_launch = p_.batch;
     result.vector.tiles = ceil_div(planes * group, kBlock);
     result.vector.narrow.aligned = true;
+    if (staged) result.vector.shared_bytes = static_cast<std::size_t>(block_bytes) + 48;
     also_unaligned(result, function);
     if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
     result.name = std::to_string(group) + " threads to a plane; else " + result.name;
@@ -468,16 +510,17 @@ class Forward : public Choice {
 
   /// The same for sums of elements of two bytes, many planes to a block.
   bool narrow_planes(Launches& result) {
-    constexpr std::int64_t kWantedBytes = 26 << 10;
+    constexpr std::int64_t kMostBytes = 26 << 10;
+    const std::int64_t wanted_bytes = leaves_first(p_) ? 14 << 10 : kMostBytes;
     const Function function = kernels_.sum_planes();
     const std::int64_t planes = p_.batch * p_.channels, size = p_.axis[2].input;
     const std::int64_t bytes = size * static_cast<std::int64_t>(size_of(p_.dtype));
     // Planes of whole pairs of words would begin in few of the banks of shared memory.
-    if (function.entry == nullptr || fold() != Fold::sum || size % 4 == 0 || kWantedBytes / bytes < kBlock / 2 ||
+    if (function.entry == nullptr || fold() != Fold::sum || size % 4 == 0 || kMostBytes / bytes < kBlock / 2 ||
         is_few(true)) {
       return false;
     }
-    const std::int64_t together = planes_together(planes, kWantedBytes / bytes, 1, kBlock);
+    const std::int64_t together = planes_together(planes, larger(wanted_bytes / bytes, kBlock / 2), 1, kBlock);
     result.scalar = make_launch(p_, function, false, false, false, 1);
     group_planes(result.scalar, p_, together, kBlock, together * bytes + 16);
     result.name = std::to_string(together) + " planes in shared memory, one thread to a plane";

@@ -10,6 +10,12 @@ Function function(void (*entry)(Parameters, Pointers), int rows = 1, int columns
   return {reinterpret_cast<const void*>(entry), rows, columns, lanes};
 }
 
+/// Of kernels that are given their pointers with the parameters.
+template <class Parameters>
+Function function(void (*entry)(Parameters)) {
+  return {reinterpret_cast<const void*>(entry), 1, 1, 1};
+}
+
 template <class T>
 struct Element {
   static constexpr int kLanes = 16 / static_cast<int>(sizeof(T));

@@ -6,8 +6,9 @@
 
 namespace cenote::gpu {
 
-/// A plane has at least as many elements as 16 bytes. kGroup threads to it.
-template <class T, Fold kFold, bool kIndices, int kGroup>
+/// A plane has at least as many elements as 16 bytes. kGroup threads to it. kStaged: a block's planes come through shared memory, so
+/// that those which begin inside a sector of the L2 cache do not have it read twice.
+template <class T, Fold kFold, bool kIndices, int kGroup, bool kStaged>
 __global__ void __launch_bounds__(kBlock)
     fold_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
@@ -19,6 +20,20 @@ __global__ void __launch_bounds__(kBlock)
   const bool exists = plane < p.grid.threads;
   const Int begin = exists ? plane * size : 0, end = exists ? begin + size : 0;
   const T* input = static_cast<const T*>(at.input);
+  const bool aligned = is_extreme<kFold> || p.aligned;
+  const T* kept =
+      nullptr;  // where elements from `origin` on lie in shared memory, and pieces of 16 bytes as `aligned` as in memory
+  Int origin = 0;
+  if constexpr (kStaged) {
+    constexpr Int kPlanes = kBlock / kGroup;
+    const Int first = static_cast<Int>(blockIdx.x) * kPlanes;
+    const T* source = input + first * size;
+    origin = first * size / kVector * kVector;
+    char* memory = tile_memory + 16;
+    kept =
+        reinterpret_cast<const T*>(memory + (reinterpret_cast<std::uintptr_t>(source) & 15)) - (first * size - origin);
+    stage_planes<kBlock>(memory, source, least(kPlanes, p.grid.threads - first) * size, p.leaves_first);
+  }
   Folded<T, kFold> fold = empty_fold<kFold, T>();
   Int code = INT32_MAX;
   const Int step = kGroup * kVector;
@@ -28,8 +43,10 @@ __global__ void __launch_bounds__(kBlock)
     for (int b = 0; b < kBatch; ++b) {
       const Int here = from + b * step;
       batch[b] = Vector<T, kVector>{};
-      if (here + kVector <= total) {
-        if (here < end) batch[b] = load_constant_if<kVector>(is_extreme<kFold> || p.aligned, input + here);
+      if (kStaged) {
+        if (here < end) batch[b] = load_if<kVector>(aligned, kept + (here - origin));
+      } else if (here + kVector <= total) {
+        if (here < end) batch[b] = load_constant_if<kVector>(aligned, input + here);
       } else {
 #pragma unroll
         for (int i = 0; i < kVector; ++i) {
@@ -76,10 +93,7 @@ __global__ void __launch_bounds__(kBlock)
   const Int planes = least(p.tiling.planes, p.tiling.total_planes - first_plane);
   const T* source = static_cast<const T*>(at.input) + static_cast<std::int64_t>(first_plane) * size;
   const auto* input = reinterpret_cast<const T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(source) & 15));
-  stage_run<kBlock>(tile_memory, source, planes * size);
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  stage_planes<kBlock>(tile_memory, source, planes * size, p.leaves_first);
   for (Int plane = static_cast<Int>(threadIdx.x); plane < planes; plane += kBlock) {
     const T* from = input + plane * size;
     const T* end = from + size;

@@ -332,6 +332,8 @@ struct Params {
     Parts parts;
     Cells cells;
   };
+  // What is read need not stay in the L2 cache. Behind all others: where they lie changes what the compiler makes of other kernels.
+  bool leaves_first;
 };
 
 struct Pointers {

@@ -17,6 +17,7 @@ struct Instances {
       .fold_streams = Forward::streams,
       .fold_stream_parts = Forward::stream_parts,
       .fold_down = Forward::down,
+      .fold_few = Forward::few,
       .fold_deep = Forward::deep_maxima,
       .fold_packed_maxima = Forward::packed_maxima,
       .fold_packed_pairs = Forward::packed_pairs,

@@ -127,6 +127,19 @@ struct ForwardInstances {
     return {};
   }
 
+  template <Fold kFold, int kKernel>
+  static Function few_of(bool channels_fastest) {
+    return channels_fastest ? function(&gpu::fold_few<T, kFold, kKernel, true>)
+                            : function(&gpu::fold_few<T, kFold, kKernel, false>);
+  }
+  static Function few(Fold fold, int kernel, bool channels_fastest) {
+    if (fold == Fold::max && kernel == 2) return few_of<Fold::max, 2>(channels_fastest);
+    if (fold == Fold::max && kernel == 3) return few_of<Fold::max, 3>(channels_fastest);
+    if (fold == Fold::min && kernel == 2) return few_of<Fold::min, 2>(channels_fastest);
+    if (fold == Fold::min && kernel == 3) return few_of<Fold::min, 3>(channels_fastest);
+    return {};
+  }
+
   static Function packed_pairs(Fold fold, bool indices) {
     if constexpr (kTuned) {
       if (fold == Fold::max)
@@ -232,16 +245,20 @@ struct ForwardInstances {
   }
 
   template <Fold kFold, bool kIndices>
-  static Function planes_of(int group) {
-    if (group == 4) return function(&gpu::fold_planes<T, kFold, kIndices, 4>);
-    return group == 8 ? function(&gpu::fold_planes<T, kFold, kIndices, 8>)
-                      : function(&gpu::fold_planes<T, kFold, kIndices, 32>);
+  static Function planes_of(int group, bool staged) {
+    if (group == 32) return function(&gpu::fold_planes<T, kFold, kIndices, 32, false>);
+    if (staged)
+      return group == 4 ? function(&gpu::fold_planes<T, kFold, kIndices, 4, true>)
+                        : function(&gpu::fold_planes<T, kFold, kIndices, 8, true>);
+    return group == 4 ? function(&gpu::fold_planes<T, kFold, kIndices, 4, false>)
+                      : function(&gpu::fold_planes<T, kFold, kIndices, 8, false>);
   }
-  static Function planes(Fold fold, bool indices, int group) {
+  static Function planes(Fold fold, bool indices, int group, bool staged) {
     if constexpr (kTuned &&
                   sizeof(T) == 4) {  // eight elements of two bytes at a time: 38 us become 70 (7 x 7 averages)
-      if (fold == Fold::max) return indices ? planes_of<Fold::max, true>(group) : planes_of<Fold::max, false>(group);
-      if (fold == Fold::sum) return planes_of<Fold::sum, false>(group);
+      if (fold == Fold::max)
+        return indices ? planes_of<Fold::max, true>(group, staged) : planes_of<Fold::max, false>(group, staged);
+      if (fold == Fold::sum) return planes_of<Fold::sum, false>(group, staged);
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/bytes.cuh"
+#include "cuda/few.cuh"
 #include "cuda/fold_deep.cuh"
 #include "cuda/fold_planes.cuh"
 #include "cuda/gather_columns.cuh"
@@ -53,6 +54,8 @@ struct Kernels {
   Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
+  /// The same for few outputs, without indices; these take Few alone.
+  Function (*fold_few)(Fold fold, int kernel, bool channels_fastest);
   /// Maxima of 3x3x3 windows two apart.
   Function (*fold_deep)(Way way, int padding);
   /// Maxima of 3x3 windows two apart, padding 1, planar tensors with aligned rows of elements of one or two bytes, several to a
@@ -73,8 +76,9 @@ struct Kernels {
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
-  /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32) threads to each.
-  Function (*fold_planes)(Fold fold, bool indices, int group);
+  /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32) threads to each; `staged`: through shared memory (not
+  /// 32).
+  Function (*fold_planes)(Fold fold, bool indices, int group, bool staged);
   /// Sums of the same for elements of two bytes.
   Function (*sum_planes)();
   /// Averages of adaptive windows of different sizes, and their backward.

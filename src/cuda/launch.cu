@@ -58,6 +58,7 @@ Params<Int> make_params(const Problem& p, bool large, bool channels_fastest, int
   result.average = p.reduction == Reduction::average;
   result.count_include_pad = p.count_include_pad && p.axis[2].rule == WindowRule::sliding;
   result.absolute = p.absolute;
+  result.leaves_first = leaves_first(p);
   // Quotients of integers truncate one by one; sums of floating-point numbers may be divided once.
   bool uniform = is_floating(p.dtype);
   for (const Axis& axis : p.axis) {
@@ -99,6 +100,21 @@ Params<Int> make_params(const Problem& p, bool large, bool channels_fastest, int
   return result;
 }
 
+cudaError_t start(const Launch& launch, dim3 blocks, dim3 threads, void** arguments, bool early,
+                  cudaStream_t stream) noexcept {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = launch.shared_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  return cudaLaunchKernelExC(&config, launch.entry, arguments);
+}
+
 }  // namespace
 
 bool fits_in_31_bits(const Problem& p) {
@@ -129,6 +145,18 @@ bool fits_in_31_bits(const Problem& p) {
                      spans_fit(p.grad_input, p, !unpool);
   std::int64_t threads = 0;
   return spans && checked_mul(larger(large, small), p.channels, threads) && threads < kLimit;
+}
+
+bool leaves_first(const Problem& p) {
+  constexpr std::int64_t kMostBytes = 300 << 20;
+  std::int64_t bytes = p.batch * p.channels * static_cast<std::int64_t>(size_of(p.dtype)),
+               outputs = p.batch * p.channels;
+  for (const Axis& axis : p.axis) {
+    bytes = bytes > kMostBytes ? bytes : bytes * axis.input;
+    outputs = outputs > kMostBytes ? outputs : outputs * axis.output;
+  }
+  return p.pass == Pass::forward && bytes <= kMostBytes &&
+         outputs * static_cast<std::int64_t>(size_of(p.dtype)) * 4 <= bytes;
 }
 
 bool has_no_empty_window(const Axis& axis) {
@@ -215,6 +243,13 @@ void cut_rectangles(Launch& launch, const Problem& p, std::int64_t most_elements
 
 cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& pointers, bool early,
                        cudaStream_t stream) noexcept {
+  if (launch.few_blocks.x > 0) {
+    Few few = launch.few;
+    few.input = pointers.input;
+    few.output = pointers.output;
+    void* arguments[] = {&few};
+    return start(launch, launch.few_blocks, launch.few_threads, arguments, early, stream);
+  }
   const auto element = static_cast<std::int64_t>(size_of(p.dtype)),
              index = static_cast<std::int64_t>(size_of(p.index_dtype));
   for (std::int64_t n = 0; n<p.batch; n += launch.tiles> 0 ? p.batch : launch.batch_per_launch) {
@@ -249,17 +284,8 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
                           : launch.blocks_not_threads ? count
                                                       : ceil_div(count * launch.threads_per_result, launch.block);
     if (launch.most_blocks > 0) blocks = smaller(blocks, launch.most_blocks);
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(static_cast<unsigned>(launch.block));
-    config.dynamicSmemBytes = launch.shared_bytes;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
-    const cudaError_t error = cudaLaunchKernelExC(&config, launch.entry, arguments);
+    const cudaError_t error = start(launch, dim3(static_cast<unsigned>(blocks)),
+                                    dim3(static_cast<unsigned>(launch.block)), arguments, early, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

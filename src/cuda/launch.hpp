@@ -26,14 +26,19 @@ struct Launch {
   int threads_per_result = 1;          // groups of threads share one
   int block = kBlock;
   std::size_t shared_bytes = 0;
-  int most_shared_bytes = kMostPartBytes;  // of any plan with this function
-  bool blocks_not_threads = false;         // threads_per_entry counts blocks
-  std::int64_t most_blocks = 0;            // they take several turns then; 0: as many as there is work
-  std::int64_t tiles = 0;                  // blocks of a launch that takes the whole batch at once; 0: others
+  int most_shared_bytes = kMostPartBytes;          // of any plan with this function
+  bool blocks_not_threads = false;                 // threads_per_entry counts blocks
+  std::int64_t most_blocks = 0;                    // they take several turns then; 0: as many as there is work
+  std::int64_t tiles = 0;                          // blocks of a launch that takes the whole batch at once; 0: others
+  Few few{};                                       // all that a kernel of few outputs is given, but for the pointers
+  dim3 few_blocks{0, 0, 0}, few_threads{0, 0, 0};  // and how it is launched; 0: another kernel
 };
 
 /// Whether positions inside one batch entry, window arithmetic and codes fit in 31 bits.
 bool fits_in_31_bits(const Problem& p);
+/// Whether what a forward reads had better leave the L2 cache first: windows that overlap little read it about once, it is much more than
+/// what they write, and so little that what it would put out of the cache counts (measured on an H200).
+bool leaves_first(const Problem& p);
 /// Whether every window along an axis holds an element.
 bool has_no_empty_window(const Axis& axis);
 /// Whether channels lie next to each other, so that neighbouring threads should take neighbouring channels.

@@ -262,6 +262,33 @@ __device__ inline Vector<T, kLanes> load_once(const T* from) {
     return load_constant<kLanes>(from);
   }
 }
+/// How long what is read stays in the L2 cache.
+using Staying = std::uint64_t;
+
+__device__ inline Staying staying(bool leaves_first) {
+  Staying policy;
+  if (leaves_first) {
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  } else {
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  }
+  return policy;
+}
+/// load_constant, of 16 bytes that stay so long. Volatile as in load_once.
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_staying(const T* from, Staying policy) {
+  if constexpr (sizeof(T) * kLanes == 16) {
+    uint4 word;
+    asm volatile("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                 : "l"(from), "l"(policy));
+    Vector<T, kLanes> result;
+    memcpy(&result, &word, 16);
+    return result;
+  } else {
+    return load_constant<kLanes>(from);
+  }
+}
 /// Several elements at once where they are aligned, else one by one.
 template <int kLanes, class T>
 __device__ inline Vector<T, kLanes> load_constant_if(bool aligned, const T* from) {
@@ -269,6 +296,14 @@ __device__ inline Vector<T, kLanes> load_constant_if(bool aligned, const T* from
   Vector<T, kLanes> result;
 #pragma unroll
   for (int i = 0; i < kLanes; ++i) result.lane[i] = load_constant<1>(from + i).lane[0];
+  return result;
+}
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_if(bool aligned, const T* from) {
+  if (aligned) return load<kLanes>(from);
+  Vector<T, kLanes> result;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i) result.lane[i] = from[i];
   return result;
 }
 template <class T, int kLanes>

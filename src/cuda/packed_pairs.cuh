@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(kBlock)
     if constexpr (kShare == Share::index) {
       // The window's upper row vouches for its index.
       const auto tap = static_cast<unsigned>(codes[i] - mine[i]);
-      if (upper[i] && (codes[i] & high[i]) != -1)
+      if (first + i < p.grid.threads && upper[i] && (codes[i] & high[i]) != -1)
         right = right && high[i] == 0 && (tap < 2U || tap - static_cast<unsigned>(unit) < 2U);
     }
   }

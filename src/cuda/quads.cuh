@@ -66,6 +66,29 @@ __device__ inline void fold_across(const Quad<T, kFold>& own, const QuadLanes& l
   }
 }
 
+/// Calls what is compiled for `remainders`: of the padding by four, times four, and of the window less one.
+template <class Work>
+__device__ inline void with_remainders(int remainders, Work work) {
+  switch (remainders) {
+    case 0: work.template operator()<0>(); break;
+    case 1: work.template operator()<1>(); break;
+    case 2: work.template operator()<2>(); break;
+    case 3: work.template operator()<3>(); break;
+    case 4: work.template operator()<4>(); break;
+    case 5: work.template operator()<5>(); break;
+    case 6: work.template operator()<6>(); break;
+    case 7: work.template operator()<7>(); break;
+    case 8: work.template operator()<8>(); break;
+    case 9: work.template operator()<9>(); break;
+    case 10: work.template operator()<10>(); break;
+    case 11: work.template operator()<11>(); break;
+    case 12: work.template operator()<12>(); break;
+    case 13: work.template operator()<13>(); break;
+    case 14: work.template operator()<14>(); break;
+    default: work.template operator()<15>(); break;
+  }
+}
+
 /// Sliding windows of at least five taps along the width, no dilation, stride 1 along height and width, none empty, no depth.
 /// kAligned: pointers to multiples of 16 bytes.
 template <class T, Fold kFold, bool kIndices, bool kAligned>
@@ -115,7 +138,6 @@ __global__ void __launch_bounds__(kQuadBlock)
     }
     return fold;
   };
-  const int remainders = static_cast<int>(pad % 4 * 4 + (kernel_x - 1) % 4);
 
   // In shared memory, of this lane alone: rows that are under way, and a block of folded rows.
   char* memory = tile_memory + warp * quads.warp_bytes;
@@ -124,11 +146,12 @@ __global__ void __launch_bounds__(kQuadBlock)
   walk.kept = {reinterpret_cast<Vector<Folded<T, kFold>, 4>*>(memory + quads.kept_at) + lane,
                reinterpret_cast<Vector<Int, 4>*>(memory + quads.codes_at) + lane, 32};
   walk.kernel = kernel_y;
-  walk.in_block = 0;
   const Int top = first_y - p.axis[1].pad_begin;
   const T* source = static_cast<const T*>(at.input) + p.input.plane(n, c) + x;
   const Int count = least(quads.rows, p.axis[1].output - first_y);
   const Int all = quads.rows + kernel_y - 1;
+  // Rows above the plane hold nothing: the walk begins below them.
+  const Int above = __reduce_min_sync(0xffffffffU, most(-top, 0));
   auto is_inside = [&](Int row) {
     return has_source && static_cast<unsigned>(top + row) < static_cast<unsigned>(height) && row < all;
   };
@@ -137,11 +160,21 @@ __global__ void __launch_bounds__(kQuadBlock)
     __pipeline_commit();
   };
 #pragma unroll
-  for (int i = 0; i < kQuadAhead; ++i) send_for(i);
+  for (int i = 0; i < kQuadAhead; ++i) send_for(above + i);
+  {
+    Quad<T, kFold> empty;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) empty.at[i] = nothing;
+    walk.begin_after(above, empty);
+  }
   T* output = static_cast<T*>(at.output) + p.output.plane(n, c) + first_y * p.output.h + x;
   std::int64_t index = p.indices.plane(n, c) + first_y * p.indices.h + x;
 
-  auto take_row = [&]<Joining kJoining>(Int row, bool inside, const Vector<T, 4>& loaded) {
+  const bool any_whole = wholes > 0;
+  const int remainders = static_cast<int>(pad % 4 * 4 + (kernel_x - 1) % 4);
+  // A walk for each of the remainders; with indices it takes too many registers for that.
+  constexpr int kAskInEachRow = -1;
+  auto take_row = [&]<Joining kJoining, int kBoth>(Int row, bool inside, const Vector<T, 4>& loaded) {
     Quad<T, kFold> folded;
     if (__any_sync(0xffffffffU, inside)) {
       Quad<T, kFold> own;
@@ -154,27 +187,12 @@ __global__ void __launch_bounds__(kQuadBlock)
         }
         own.at[i].code = inside ? (top + row) * width + x + i : -1;
       }
-      const bool any_whole = wholes > 0;
-      auto fold_as = [&]<int kBoth>() {
+      if constexpr (kBoth == kAskInEachRow) {
+        with_remainders(remainders, [&]<int kRemainders>() {
+          fold_across<T, kFold, kJoining, kRemainders / 4, kRemainders % 4>(own, lanes, any_whole, between, folded);
+        });
+      } else {
         fold_across<T, kFold, kJoining, kBoth / 4, kBoth % 4>(own, lanes, any_whole, between, folded);
-      };
-      switch (remainders) {
-        case 0: fold_as.template operator()<0>(); break;
-        case 1: fold_as.template operator()<1>(); break;
-        case 2: fold_as.template operator()<2>(); break;
-        case 3: fold_as.template operator()<3>(); break;
-        case 4: fold_as.template operator()<4>(); break;
-        case 5: fold_as.template operator()<5>(); break;
-        case 6: fold_as.template operator()<6>(); break;
-        case 7: fold_as.template operator()<7>(); break;
-        case 8: fold_as.template operator()<8>(); break;
-        case 9: fold_as.template operator()<9>(); break;
-        case 10: fold_as.template operator()<10>(); break;
-        case 11: fold_as.template operator()<11>(); break;
-        case 12: fold_as.template operator()<12>(); break;
-        case 13: fold_as.template operator()<13>(); break;
-        case 14: fold_as.template operator()<14>(); break;
-        default: fold_as.template operator()<15>(); break;
       }
     } else {
 #pragma unroll
@@ -197,24 +215,48 @@ __global__ void __launch_bounds__(kQuadBlock)
     if (inside) loaded = arriving[row % kQuadAhead * 32];
     return loaded;
   };
-  Int row = 0;
-  if constexpr (kFold == Fold::max && !kIndices) {
+  auto walk_down = [&]<int kBoth>() {
+    Int row = above;
+    if constexpr (kFold == Fold::max && !kIndices) {
+      for (; row < all; ++row) {
+        const bool inside = is_inside(row);
+        const Vector<T, 4> loaded = arrived(row, inside);
+        bool plain = true;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) plain = plain && is_plain(loaded.lane[i]);
+        if (!__all_sync(0xffffffffU, plain)) break;
+        take_row.template operator()<Joining::plain, kBoth>(row, inside, loaded);
+        send_for(row + kQuadAhead);
+      }
+    }
     for (; row < all; ++row) {
       const bool inside = is_inside(row);
       const Vector<T, 4> loaded = arrived(row, inside);
-      bool plain = true;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) plain = plain && is_plain(loaded.lane[i]);
-      if (!__all_sync(0xffffffffU, plain)) break;
-      take_row.template operator()<Joining::plain>(row, inside, loaded);
+      take_row.template operator()<kIndices ? Joining::indexed : Joining::ordered, kBoth>(row, inside, loaded);
       send_for(row + kQuadAhead);
     }
-  }
-  for (; row < all; ++row) {
-    const bool inside = is_inside(row);
-    const Vector<T, 4> loaded = arrived(row, inside);
-    take_row.template operator()<kIndices ? Joining::indexed : Joining::ordered>(row, inside, loaded);
-    send_for(row + kQuadAhead);
+  };
+  if constexpr (kIndices) {
+    walk_down.template operator()<kAskInEachRow>();
+  } else {
+    switch (remainders) {  // here, not in with_remainders: the compiler keeps the walk in registers only so
+      case 0: walk_down.template operator()<0>(); break;
+      case 1: walk_down.template operator()<1>(); break;
+      case 2: walk_down.template operator()<2>(); break;
+      case 3: walk_down.template operator()<3>(); break;
+      case 4: walk_down.template operator()<4>(); break;
+      case 5: walk_down.template operator()<5>(); break;
+      case 6: walk_down.template operator()<6>(); break;
+      case 7: walk_down.template operator()<7>(); break;
+      case 8: walk_down.template operator()<8>(); break;
+      case 9: walk_down.template operator()<9>(); break;
+      case 10: walk_down.template operator()<10>(); break;
+      case 11: walk_down.template operator()<11>(); break;
+      case 12: walk_down.template operator()<12>(); break;
+      case 13: walk_down.template operator()<13>(); break;
+      case 14: walk_down.template operator()<14>(); break;
+      default: walk_down.template operator()<15>(); break;
+    }
   }
 }
 

@@ -35,11 +35,9 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 ? 8 : 10)
   char* kept = tile_memory + tiling.pitch;
   const auto* input = reinterpret_cast<const T*>(kept + (reinterpret_cast<std::uintptr_t>(source) & 15));
   auto* results = reinterpret_cast<T*>(tile_memory + tiling.codes_at + (reinterpret_cast<std::uintptr_t>(target) & 15));
-  stage_run<kSlideBlock>(kept, source, planes * (height * width));
-  for (Int i = static_cast<Int>(threadIdx.x); i < outside_count; i += kSlideBlock) outside[i] = identity<kFold, T>();
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  stage_at_once<kSlideBlock>(kept, source, planes * (height * width), false, [&] {
+    for (Int i = static_cast<Int>(threadIdx.x); i < outside_count; i += kSlideBlock) outside[i] = identity<kFold, T>();
+  });
 
   auto joined = [](Value a, Value b) {
     if constexpr (is_extreme<kFold>) {

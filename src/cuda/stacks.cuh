@@ -89,6 +89,12 @@ struct BlockWalk {
   std::int32_t in_block;
   Some front;  // of the block at hand
 
+  /// Begins as if so many lines of nothing had been kept, less than a window has.
+  __device__ void begin_after(std::int32_t lines, const Some& nothing) {
+    in_block = lines;
+    front = nothing;
+    for (std::int32_t slot = 0; slot < lines; ++slot) kept.put(slot, nothing);
+  }
   template <Joining kJoining>
   __device__ void enter(const Some& line) {
     front = in_block == 0 ? line : join_stacks<kJoining>(front, line);

@@ -164,16 +164,18 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
       fold.lane[i] = value;
     }
   };
-  for (; tap < end; tap += kBatch) {
+  // Batches of about the same size: one load alone would take as long as eight.
+  const Int batches = (end - tap + kBatch - 1) / kBatch, each = (end - tap + batches - 1) / batches;
+  for (; tap < end; tap += each) {
     Vector<T, kLanes> batch[kBatch];
+    const Int here_taps = least(each, end - tap);
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
-      const Int here = source.next();
-      if (tap + j < end) batch[j] = load_once<kLanes>(input + here);
+      if (j < here_taps) batch[j] = load_once<kLanes>(input + source.next());
     }
 #pragma unroll
     for (int j = 0; j < kBatch; ++j) {
-      if (tap + j >= end) continue;
+      if (j >= here_taps) continue;
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) {
         if constexpr (is_extreme<kFold>) {

@@ -402,8 +402,18 @@ bool cut_quads(Launch& launch, const Problem& p) {
   quads.kept_at = narrow(kept_at);
   quads.codes_at = narrow(codes_at);
   launch.block = kQuadBlock;
-  launch.shared_bytes = static_cast<std::size_t>(kWarps * warp_bytes);
   launch.tiles = ceil_div(ceil_div(total, groups), kWarps);
+  launch.shared_bytes = static_cast<std::size_t>(kWarps * warp_bytes);
+  if (!p.with_indices) {
+    // Where all blocks run in a few rounds, no more of them at a time than make the last round as full as the others.
+    const std::int64_t each = ceil_div(launch.tiles, 132),
+                       most = smaller(kSharedBytes / (kWarps * warp_bytes + 1024), 16);
+    const std::int64_t rounds = ceil_div(each, larger(most, 1));
+    if (rounds <= 3) {
+      const std::int64_t even = kSharedBytes / ceil_div(each, rounds) - 1024;
+      launch.shared_bytes = static_cast<std::size_t>(larger(kWarps * warp_bytes, smaller(even, 47 << 10)));
+    }
+  }
   return true;
 }
 

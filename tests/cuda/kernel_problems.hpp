@@ -338,8 +338,7 @@ inline const char* const kCells[] = {
     "max3d f32 ndhwc n2c12 d9h23w21 k3 s3x2x2 p1 ties",
 };
 
-// The small windows of kEveryKernel with too many outputs for fold_few; rows of 2x2 windows that a block keeps; codes that leave room for
-// half as many channels.
+// The small windows of kEveryKernel with too many outputs for fold_few; narrow rows of 2x2 windows; long windows with indices.
 inline const char* const kMoreThanFew[] = {
     "max2d f32 nchw n17c5 h31w33 k2",
     "max2d f32 nchw n15c5 h32w34 k2",
