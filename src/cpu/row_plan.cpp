@@ -219,7 +219,7 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   for (const Window& w : plan.windows) {
     ++plan.tiles[static_cast<std::size_t>(w.first / plan.tiles[0].target_columns)].owned;
   }
-  const bool cheap = !columns || taps <= kGatheredColumnTaps || outputs <= kFewOutputs;
+  const bool cheap = !columns || taps <= kGatheredColumnTaps || (outputs <= kFewOutputs && plan.streams);
   return taps <= most_taps && cheap && window(width, 0).count > 0;
 }
 

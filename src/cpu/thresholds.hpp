@@ -94,7 +94,8 @@ inline constexpr std::int64_t kComparedChannels = 32;
 /// with the index of the one output of a row that sees it. Shorter rows cost more to set up than they save.
 inline constexpr std::int64_t kGatheredTaps = 64;
 inline constexpr std::int64_t kGatheredColumns = 64;
-/// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it. Windows of more taps where so few do.
+/// The same for columns of many channels whose indices are taps: an input is compared with every output that sees it. Windows of more taps where so few do
+/// and results go around the caches; within them few additions to zeros are faster (a whole plane of 14 x 14 x 512, 6 MB, two threads: 145 us scattered, 178 gathered).
 /// (8x8/8 over 56 x 56 x 512, 51 MB, one thread: 2278 us gathered, 5012 scattered.)
 inline constexpr std::int64_t kGatheredColumnTaps = 32;
 inline constexpr std::int64_t kFewOutputs = 4;
