@@ -22,6 +22,8 @@ kPrefetchBytes|0 512 4096|(vgg16-1|audio-4|photo).*f32.*backward$
 kFetchBytes|2048 8192 32768|(vgg16-1|squeezenet|photo).*f32 planar forward$
 kFetchedBytes|1048576 4194304 33554432|(resnet50|alexnet|unet3d).*planar forward$
 kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forward_indices$
+kApartElements|4096 8192 65536|(adaptive-max|global-max).*planar backward$
+kLeastOverlapping|16 24 40|(googlenet|yolo-spp-5|alexnet).*planar backward$
 kStagedBytes|512 2048 8192|(vgg16-1|segnet-1|unet3d).*planar backward$
 kSerialBytes|16384 131072 1048576|(tiny|vgg16-5).*f32.*forward$
 '

@@ -2,7 +2,7 @@
 //
 //   max2d f32 nchw n2c17 h30w31 k3x2 s2x2 p1x1 d1x1 ceil
 //
-// The first three words are op and rank, dtype and layout; then, in any order:
+// The first three words are op and rank, dtype and layout (see Layout: nchw, nhwc, strided, spaced, ...); then, in any order:
 //   n2c17            batch and channels; without n the input is unbatched
 //   d4h30w31         the input's sizes (of unpool: the pooled side's)
 //   shape2x17x30     instead of both, a shape of any rank (to try refusals)
