@@ -5,6 +5,7 @@
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
+#include "cpu/transposed.hpp"
 #include "cpu/whole_kernel.hpp"
 
 #include <algorithm>
@@ -44,6 +45,8 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   if (idle) {
     kernel = std::make_unique<IdleKernel>();
     kernel->explain = "nothing to do: a tensor of the call is empty";
+  } else if (const std::optional<Described> forward = as_forward(described)) {
+    kernel = make_transposed_kernel(make_kernel(*forward, target));
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
