@@ -93,8 +93,10 @@ template <class C>
 void ScalePowerSums(const RowPlan& plan, std::int64_t first, std::int64_t columns, double row_factor,
                     C* HWY_RESTRICT values) {
   if constexpr (hwy::IsFloat<C>()) {
+    const bool uniform = plan.column_factor.empty();
+    if (uniform && row_factor * plan.uniform_factor == plan.power_factor) return;
     for (std::int64_t o = 0; o < columns; ++o) {
-      const double n = row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[first + o]);
+      const double n = row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]);
       if (n == plan.power_factor || n == 0) continue;
       const C count = static_cast<C>(n), full = static_cast<C>(plan.power_factor);
       for (std::int64_t c = 0; c < plan.inner; ++c) {

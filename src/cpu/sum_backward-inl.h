@@ -9,6 +9,8 @@
 #include "cpu/direct-inl.h"
 #include "cpu/tall-inl.h"
 
+#include <array>
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
@@ -39,8 +41,12 @@ void PowerSums(const RowPlan& forward, const RowPointers& pointers, const Worksp
       Along<Fold::sum, false>(
           AlongRow<C>{forward, tile, space.buffer, space.codes, space.result, space.result_codes, 0});
     }
-    for (std::int64_t q = (begin - first) * forward.inner; q < (end - first) * forward.inner; ++q) {
-      to[q] = rows > 0 ? space.result[q + (first - tile.target_first) * forward.inner] : C{0};
+    C* at = to + (begin - first) * forward.inner;
+    const std::int64_t elements = (end - begin) * forward.inner;
+    if (rows > 0) {
+      std::copy_n(space.result + (begin - tile.target_first) * forward.inner, elements, at);
+    } else {
+      std::fill_n(at, elements, C{0});
     }
   }
 }
@@ -65,10 +71,13 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
     const double exponent = 1 / plan.problem.norm_type;
     const hn::ScalableTag<C> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    for (std::int64_t o = 0; o < columns; ++o) {
-      const double n = row_factor * (plan.column_factor.empty() ? plan.uniform_factor : plan.column_factor[first + o]);
+    // Columns of one count at a time.
+    const bool uniform = plan.column_factor.empty();
+    for (std::int64_t o = 0, next = 0; o < columns; o = next) {
+      next = uniform ? columns : o + 1;
+      const double n = row_factor * (uniform ? plan.uniform_factor : plan.column_factor[first + o]);
       const C share = static_cast<C>(n == 0 ? 0 : exponent * (plan.power_factor / n));
-      for (std::int64_t c = 0; c < plan.inner; ++c) to[o * plan.inner + c] *= share;
+      for (std::int64_t q = o * plan.inner; q < next * plan.inner; ++q) to[q] *= share;
     }
     const auto zero = hn::Zero(d);
     for (std::int64_t q = 0; q < columns * plan.inner; q += lanes) {
@@ -78,6 +87,36 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
     }
   }
 }
+
+/// Rows of grad_output as Lp scales them, which takes the forward's sums again: kept for the next rows of grad_input that they see.
+template <class T, class C>
+class KeptRows {
+ public:
+  KeptRows(const RowPlan& plan, const Workspace<T, C>& space)
+      : plan_(plan), rows_(space.packed + plan.packed_pitch) {}
+
+  /// The row at (od, oh), which make(row) fills where it is not kept.
+  template <class Make>
+  const C* Row(const UnitCursor& unit, std::int64_t od, std::int64_t oh, Make make) {
+    const std::int64_t plane = unit.major * plan_.outer_minor_count + unit.minor;
+    const std::int64_t number = (plane * plan_.problem.axis[0].output + od) * plan_.problem.axis[1].output + oh;
+    const auto slot = static_cast<std::size_t>(number % kSlots);
+    C* row = reinterpret_cast<C*>(rows_ + slot * plan_.packed_pitch);
+    if (kept_[slot] != Kept{number, unit.tile_index}) make(row);
+    kept_[slot] = {number, unit.tile_index};
+    return row;
+  }
+
+ private:
+  static constexpr int kSlots = kRowBlock - 1;  // the first of the packed rows has other uses
+  struct Kept {
+    std::int64_t number = -1, tile = -1;
+    bool operator==(const Kept&) const = default;
+  };
+  const RowPlan& plan_;
+  char* rows_;
+  std::array<Kept, kSlots> kept_;
+};
 
 /// Lp: grad_input_i = p * x_i^(p-1) * (sum of h over the windows that hold i).
 template <class T, class C>
@@ -172,10 +211,10 @@ HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_
 }
 
 /// One row of grad_input, put at `result`, or a little behind it: that is returned.
-template <Map kMap, class T, class C, class Tall>
+template <Map kMap, class T, class C, class Tall, class Kept>
 const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers,
                       const Workspace<T, C>& space, char* scratch, const UnitCursor& unit, const RowRange& depth,
-                      const RowRange& height, Tall& tall, C* result) {
+                      const RowRange& height, Tall& tall, [[maybe_unused]] Kept& kept, C* result) {
   const Problem& p = plan.problem;
   const Tile& tile = unit.tile();
   const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;
@@ -220,8 +259,16 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   }
   for (std::int64_t i = 0; !alike && i < rows; ++i) {
     row_at(i, od, oh);
-    ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, scaled);
-    RowBlock<C, CodeOf<C>> block{{scaled}, {0}, 1, i > 0};
+    const C* row = scaled;
+    auto make = [&](C* to) HWY_ATTR {
+      ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, to);
+    };
+    if constexpr (kMap == Map::power) {
+      row = kept.Row(unit, od, oh, make);
+    } else {
+      make(scaled);
+    }
+    RowBlock<C, CodeOf<C>> block{{row}, {0}, 1, i > 0};
     Ahead nothing;
     Down<Fold::sum>(block, tile.source_columns * plan.inner, nothing, buffer, space.codes);
     FillPadding<Fold::sum>(plan, tile, space.buffer, space.codes);
@@ -267,6 +314,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const Workspace<T, C> space(plan, scratch);
   UnitCursor unit(plan, begin);
   TallFold<Fold::sum, Map::identity, T, C> tall(plan, pointers.source, space, scratch);
+  KeptRows<T, C> kept(plan, space);
   StreamWriter writer;
   RowRange last_depth{}, last_height{};
   std::int64_t last_tile = -1;
@@ -319,7 +367,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
         continue;
       }
     }
-    if (!same) values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, result);
+    if (!same) values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, kept, result);
     if (static_cast<const void*>(values) != target)
       PutRow(plan, tile.target_columns, values, space.staged, target, writer);
   }
