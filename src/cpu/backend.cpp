@@ -1,5 +1,6 @@
 // The CPU backend: which kernel for which problem.
 #include "cpu/block_kernel.hpp"
+#include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
@@ -52,6 +53,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
+    if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_scatter_kernel(described, kernels, target);

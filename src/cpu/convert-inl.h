@@ -154,6 +154,24 @@ HWY_INLINE void StoreVectorAs(D d, hn::Vec<D> v, T* HWY_RESTRICT to) {
   hn::StoreU(RoundVector<T>(d, v), RoundedTag<T, D>(), reinterpret_cast<RoundedLane<T>*>(to));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// The first `count` of a vector's lanes, all of them where it has no more. x86 from AVX2 on: others have no masked stores.
+template <class D, class Lane = hn::TFromD<D>>
+HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, std::int64_t count, Lane* HWY_RESTRICT to) {
+  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) {
+    hn::StoreU(v, d, to);
+  } else if (count > 0) {
+    if constexpr (sizeof(Lane) == 4 || HWY_TARGET <= HWY_AVX3) {
+      hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
+    } else {
+      HWY_ALIGN Lane lanes[hn::MaxLanes(d)];
+      hn::Store(v, d, lanes);
+      std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(Lane));
+    }
+  }
+}
+#endif
+
 }  // namespace cenote::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

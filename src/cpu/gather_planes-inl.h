@@ -18,7 +18,7 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Stores of a part of a vector, and turns of even and odd columns, are those of AVX2 and AVX-512: see kHasStrips in kernels-inl.h.
+// Turns of even and odd columns are those of AVX2 and AVX-512: see kHasStrips in strips-inl.h.
 
 /// In a row of taps: none.
 inline constexpr std::uint8_t kNoTap = 255;
@@ -146,22 +146,6 @@ class PlaneTaps {
   std::uint8_t* codes_;
   bool valid_ = true;
 };
-
-/// The first `count` of a vector's lanes, all of them where it has no more.
-template <class D, class Lane = hn::TFromD<D>>
-HWY_INLINE void StoreFirst(D d, hn::Vec<D> v, std::int64_t count, Lane* HWY_RESTRICT to) {
-  if (count >= static_cast<std::int64_t>(hn::Lanes(d))) {
-    hn::StoreU(v, d, to);
-  } else if (count > 0) {
-    if constexpr (sizeof(Lane) == 4 || HWY_TARGET <= HWY_AVX3) {
-      hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, to);
-    } else {
-      HWY_ALIGN Lane lanes[hn::MaxLanes(d)];
-      hn::Store(v, d, lanes);
-      std::memcpy(to, lanes, static_cast<std::size_t>(count) * sizeof(Lane));
-    }
-  }
-}
 
 /// The first `count` of even and odd columns in turns, rounded.
 template <class T, class D>

@@ -6,6 +6,7 @@
 #define CENOTE_CPU_KERNELS_INL_H_
 #endif
 
+#include "cpu/expand_planes-inl.h"
 #include "cpu/gather-inl.h"
 #include "cpu/gather_columns-inl.h"
 #include "cpu/gather_planes-inl.h"
@@ -49,6 +50,7 @@ constexpr RowKernels MakeKernels() {
     k.spread_planes = SpreadWholePlanes<T, C>;
     if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {
       k.gather_planes = GatherPlanes<T>;
+      k.expand_planes = ExpandPlanes<T>;
       k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;

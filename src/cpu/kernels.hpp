@@ -1,6 +1,7 @@
 // The row kernels of one element type on one instruction set.
 #pragma once
 
+#include "cpu/expand_planes.hpp"
 #include "cpu/gather_planes.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/scatter.hpp"
@@ -33,6 +34,7 @@ struct RowKernels {
   SumBackwardFn sum_backward, power_backward;
   GatherRowsFn gather, gather_columns;
   GatherPlanesFn gather_planes;
+  ExpandPlanesFn expand_planes;
   ScatterFn scatter_add;
   WholePlanesFn average_planes, max_planes, spread_planes;
   StripsFn max_strips, max_strips_indexed, sum_strips;

@@ -125,21 +125,6 @@ bool is_worth_stencil(const Problem& p) {
   return rows * taps * (load + fold) <= rows * stride * (1 + fold) + buffer + taps * (load + join) + kRowPass;
 }
 
-/// Planar windows two columns wide and two apart, a vector of them at least, that share no rows: see SpreadPairs.
-bool may_spread_pairs(const RowPlan& plan, RowTask task, std::size_t lane, std::size_t vector_bytes) {
-  const Problem& p = plan.problem;
-  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  const bool compiled = lane == 4 && is_floating(p.dtype) && vector_bytes >= 32 && p.reduction != Reduction::power;
-  const bool dense = plan.inner == 1 && plan.target.dense && plan.source.dense && plan.tiles.size() == 1;
-  for (const Axis& axis : p.axis) {
-    if (axis.rule != WindowRule::sliding || axis.dilation != 1) return false;
-  }
-  return task == RowTask::sum_backward && compiled && dense && depth.kernel <= depth.stride &&
-         height.kernel <= height.stride && width.kernel == 2 && width.stride == 2 && width.pad_begin == 0 &&
-         plan.column_factor.empty() && width.input / 2 >= static_cast<std::int64_t>(vector_bytes / lane) &&
-         width.output * 2 <= width.input + 1;
-}
-
 /// Rows read one after the other come by themselves. Those of windows folded straight that share none are, slice by slice; adaptive ones
 /// share few.
 bool is_worth_fetching(const RowPlan& plan) {
@@ -527,7 +512,6 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   if (plan.streams && plan.source.dense && is_worth_fetching(plan)) fetch_early(plan, reversed);
 
   make_factors(plan);
-  plan.pairs = may_spread_pairs(plan, task, lane, vector_bytes);
   if (plan.direct) make_runs(plan);
   for (int a = 0; a < 2; ++a) {
     const std::int64_t targets = reversed ? p.axis[a].input : p.axis[a].output;

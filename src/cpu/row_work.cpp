@@ -140,8 +140,7 @@ Status check_found(const Problem& p, std::int64_t found, std::int64_t planes, co
 }
 
 std::string RowWork::explain() const {
-  const char* what = plan_.pairs                      ? "spread each gradient over its two columns"
-                     : task_ == RowTask::sum_backward ? "gather from the rows of grad_output"
+  const char* what = task_ == RowTask::sum_backward   ? "gather from the rows of grad_output"
                      : task_ == RowTask::max_backward ? "each input gathers from the outputs whose index points to it"
                      : plan_.direct || plan_.stencil  ? "fold each output straight from its taps"
                      : plan_.tall                     ? "fold down the rows in blocks, then along them"

@@ -3,6 +3,7 @@
 // ones rows of W*C (one batch entry at a time); everything else is packed into such rows on the way in and out.
 #pragma once
 
+#include "cpu/unroll.hpp"
 #include "geometry/problem.hpp"
 
 #include <array>
@@ -93,7 +94,6 @@ struct RowPlan {
   std::vector<std::int32_t>
       alike;     // direct: from each output column on, how many have windows and divisors alike, equally far apart
   bool stencil;  // the same for planar rows
-  bool pairs;    // backward of sums: each gradient goes to two columns of its own, see SpreadPairs
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
   bool
@@ -181,9 +181,10 @@ struct UnitCursor {
   }
 };
 
-/// Copies a row of any strides into consecutive elements, and back.
+/// Copies a row of any strides into consecutive elements, and back. Not inlined: rows seldom need it, and there are hundreds of ways to fold them.
 template <class T>
-inline void pack_row(const RowTensor& t, std::int64_t columns, std::int64_t inner, const T* from, T* to) {
+CENOTE_NOINLINE inline void pack_row(const RowTensor& t, std::int64_t columns, std::int64_t inner, const T* from,
+                                     T* to) {
   if (t.dense) {
     std::memcpy(to, from, static_cast<std::size_t>(columns * inner) * sizeof(T));
     return;
@@ -194,7 +195,8 @@ inline void pack_row(const RowTensor& t, std::int64_t columns, std::int64_t inne
   }
 }
 template <class T>
-inline void unpack_row(const RowTensor& t, std::int64_t columns, std::int64_t inner, const T* from, T* to) {
+CENOTE_NOINLINE inline void unpack_row(const RowTensor& t, std::int64_t columns, std::int64_t inner, const T* from,
+                                       T* to) {
   for (std::int64_t w = 0; w < columns; ++w) {
     T* pixel = to + w * t.width;
     for (std::int64_t c = 0; c < inner; ++c) pixel[c * t.channel] = *from++;

@@ -92,8 +92,7 @@ void ScaledRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& p
 template <class T, class C>
 class KeptRows {
  public:
-  KeptRows(const RowPlan& plan, const Workspace<T, C>& space)
-      : plan_(plan), rows_(space.packed + plan.packed_pitch) {}
+  KeptRows(const RowPlan& plan, const Workspace<T, C>& space) : plan_(plan), rows_(space.packed + plan.packed_pitch) {}
 
   /// The row at (od, oh), which make(row) fills where it is not kept.
   template <class Make>
@@ -260,9 +259,7 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   for (std::int64_t i = 0; !alike && i < rows; ++i) {
     row_at(i, od, oh);
     const C* row = scaled;
-    auto make = [&](C* to) HWY_ATTR {
-      ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, to);
-    };
+    auto make = [&](C* to) HWY_ATTR { ScaledRow<kMap>(plan, forward, pointers, space, scratch, unit, od, oh, to); };
     if constexpr (kMap == Map::power) {
       row = kept.Row(unit, od, oh, make);
     } else {
@@ -275,35 +272,6 @@ const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPoin
   }
   Along<Fold::sum, false>(AlongRow<C>{plan, tile, space.buffer, space.codes, result, space.result_codes, 0});
   return finish(result + tile.column_shift);
-}
-
-/// Where gradients of windows two columns wide are spread pair by pair.
-template <Map kMap, class T, class C>
-constexpr bool kSpreadsPairs = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2&& kMap == Map::identity&& std::is_same_v<C, float>;
-
-/// A row of gradients of planar windows two columns wide, each to its two columns. There is a vector of them.
-template <class T>
-HWY_NOINLINE void SpreadPairs(const RowPlan& plan, const T* HWY_RESTRICT from, double row_factor, T* HWY_RESTRICT to) {
-  const hn::ScalableTag<float> d;
-  const RoundedTag<T, decltype(d)> rounded;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const Axis& axis = plan.problem.axis[2];
-  const DirectDivisor<float> divisor(plan, plan.problem.reduction == Reduction::average ? row_factor : 0, 0);
-  const std::int64_t pairs = smaller(axis.output, axis.input / 2);
-  auto spread = [&](std::int64_t x)
-                    HWY_ATTR { return RoundVector<T>(d, hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + x)))); };
-  for (std::int64_t next = 0; next < pairs; next += lanes) {
-    const std::int64_t x = smaller(next, pairs - lanes);  // the ragged end from its last vector
-    const auto v = spread(x);
-    hn::StoreInterleaved2(v, v, rounded, reinterpret_cast<RoundedLane<T>*>(to) + 2 * x);
-  }
-  std::int64_t done = 2 * pairs;
-  if (axis.output > pairs) {  // the last window's first column
-    HWY_ALIGN RoundedLane<T> last[hn::MaxLanes(d)];
-    hn::StoreU(spread(axis.output - lanes), rounded, last);
-    std::memcpy(static_cast<void*>(to + done++), last + lanes - 1, sizeof(T));
-  }
-  std::memset(static_cast<void*>(to + done), 0, static_cast<std::size_t>(axis.input - done) * sizeof(T));
 }
 
 /// Units [begin, end) of grad_input. `forward` is the forward's plan (Lp only); its scratch, and a row for its sums, lie behind
@@ -322,7 +290,6 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const T* last = nullptr;
   const bool in_place = plan.target.dense && !plan.streams;
   const bool spreads = in_place && MaySpread(plan);
-  [[maybe_unused]] const bool pairs = kSpreadsPairs<kMap, T, C> && plan.pairs;
   // A row that is still in L1 is the quickest source of the next; a longer one is spread again, from fewer bytes.
   const auto row_bytes = plan.tiles[0].target_columns * plan.inner * static_cast<std::int64_t>(sizeof(T));
   const bool copies = in_place && (!spreads || row_bytes <= kTileBytes);
@@ -355,19 +322,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
         continue;
       }
     }
-    if constexpr (kSpreadsPairs<kMap, T, C>) {
-      if (pairs && depth.count * height.count == 1) {
-        T* row = in_place ? target : space.staged;
-        if (in_place || !same) {
-          const std::int64_t from = unit.offset(plan.source, depth.first, height.first, tile.source_first);
-          SpreadPairs(plan, static_cast<const T*>(pointers.source) + from, RowFactor(plan, depth.first, height.first),
-                      row);
-        }
-        if (!in_place) writer.Write(row, target, tile.target_columns);
-        continue;
-      }
-    }
-    if (!same) values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, kept, result);
+    if (!same)
+      values = SumTargetRow<kMap>(plan, forward, pointers, space, scratch, unit, depth, height, tall, kept, result);
     if (static_cast<const void*>(values) != target)
       PutRow(plan, tile.target_columns, values, space.staged, target, writer);
   }

@@ -43,10 +43,11 @@ std::optional<Described> as_forward(const Described& backward) {
   for (int a = 0; a < 3; ++a) {
     const Axis axis = simplified(p.axis[a]);
     if (!is_transposable(axis)) return {};
-    const bool counts_all = p.divisor_override != 0 || p.count_include_pad || (axis.pad_begin == 0 && axis.pad_end == 0);
+    const bool counts_all =
+        p.divisor_override != 0 || p.count_include_pad || (axis.pad_begin == 0 && axis.pad_end == 0);
     if (averages && !counts_all) return {};
     const std::int64_t reach = axis.kernel - 1;
-    f.axis[a] = {WindowRule::sliding,    axis.output,          axis.input, axis.kernel, 1, 1,
+    f.axis[a] = {WindowRule::sliding,    axis.output,         axis.input, axis.kernel, 1, 1,
                  reach - axis.pad_begin, reach - axis.pad_end};
     taps *= axis.kernel;
   }

@@ -15,3 +15,10 @@
 #else
 #define CENOTE_ALWAYS_INLINE
 #endif
+
+/// A function that is called where speed does not matter, from too many places to be inlined in each.
+#if defined(__GNUC__) || defined(__clang__)
+#define CENOTE_NOINLINE __attribute__((noinline))
+#else
+#define CENOTE_NOINLINE
+#endif
