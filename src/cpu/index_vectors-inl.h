@@ -59,6 +59,23 @@ Code IndexCode(Index index) {
   return wide >= 0 && wide < std::numeric_limits<std::int32_t>::max() ? static_cast<Code>(wide) : Code{-2};
 }
 
+/// Where no byte of `place`, less the one of `skipped`, is above the one of `limit`.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Mask<D> BytesWithin(D d, V place, V skipped, V limit) {
+#if HWY_TARGET == HWY_SCALAR
+  bool within = true;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const auto byte = [shift](V v) { return static_cast<std::uint8_t>(hn::GetLane(v) >> shift); };
+    within = within && static_cast<std::uint8_t>(byte(place) - byte(skipped)) <= byte(limit);
+  }
+  return hn::Eq(hn::Set(d, within ? 1U : 0U), hn::Set(d, 1U));
+#else
+  const hn::Repartition<std::uint8_t, D> d8;
+  const auto left = hn::Sub(hn::BitCast(d8, place), hn::BitCast(d8, skipped));
+  return hn::Eq(hn::BitCast(d, hn::Min(left, hn::BitCast(d8, limit))), hn::BitCast(d, left));
+#endif
+}
+
 }  // namespace cenote::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

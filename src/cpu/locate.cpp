@@ -7,15 +7,13 @@
 #define HWY_TARGET_INCLUDE "cpu/locate.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/highway.h>
+#include "cpu/index_vectors-inl.h"
 
 #include <limits>
 #include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 /// Beyond every position, and not "none".
 constexpr std::uint32_t kBeyond = 0x7fffffffU;
@@ -237,23 +235,6 @@ bool LocateFlat(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
     spots[i] = valid ? index - base : kNowhere;
   }
   return wrong == 0;
-}
-
-/// Where no byte of `place`, less the one of `skipped`, is above the one of `limit`.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE hn::Mask<D> BytesWithin(D d, V place, V skipped, V limit) {
-#if HWY_TARGET == HWY_SCALAR
-  bool within = true;
-  for (int shift = 0; shift < 32; shift += 8) {
-    const auto byte = [shift](V v) { return static_cast<std::uint8_t>(hn::GetLane(v) >> shift); };
-    within = within && static_cast<std::uint8_t>(byte(place) - byte(skipped)) <= byte(limit);
-  }
-  return hn::Eq(hn::Set(d, within ? 1U : 0U), hn::Set(d, 1U));
-#else
-  const hn::Repartition<std::uint8_t, D> d8;
-  const auto left = hn::Sub(hn::BitCast(d8, place), hn::BitCast(d8, skipped));
-  return hn::Eq(hn::BitCast(d, hn::Min(left, hn::BitCast(d8, limit))), hn::BitCast(d, left));
-#endif
 }
 
 /// Where taps lie, counted from the unclipped window's first one, and their places in the window along the three axes, a byte each. The

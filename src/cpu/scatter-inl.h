@@ -13,6 +13,7 @@
 #include "cpu/index_vectors-inl.h"
 #include "cpu/scatter.hpp"
 #include "cpu/stream-inl.h"
+#include "cpu/tap_spots-inl.h"
 #include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,10 +26,11 @@ struct Stage {
 
 /// Calls visit(offset, count) for stretches of the unit's outputs in their order, located in `spots`: offset(layout) is the first
 /// one's element in a tensor of the small side. Before each step along the plan's axis, advance(first, end) is told which slices
-/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one.
-template <bool kSkipWrong, class Advance, class Visit>
+/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one. Where the plan adds by taps, nothing
+/// is located: add(job, offset) does it all, and returns false where some index is no tap.
+template <bool kSkipWrong, class Advance, class Add, class Visit>
 HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit, const void* indices,
-                               std::uint32_t* spots, const Advance& advance, const Visit& visit) {
+                               std::uint32_t* spots, const Advance& advance, const Add& add, const Visit& visit) {
   const Problem& p = plan.problem;
   const auto index_bytes = static_cast<std::int64_t>(size_of(p.index_dtype));
   const std::int64_t wide = plan.expanded ? plan.inner : 1;  // elements per column in the tables
@@ -84,6 +86,11 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
         job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
         for (std::int64_t b = 0; b < job.count * index_bytes; b += 64)
           hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
+        if (plan.by_taps) {
+          const bool fine = add(job, offset) || locate(plan, job);  // what is no tap of its window may be "none"
+          valid = valid && fine;
+          continue;
+        }
         const bool located = locate(plan, job);
         valid = valid && located;
         if (located || !kSkipWrong) visit(offset, job.count);
@@ -306,18 +313,28 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
       }
     }
     C* HWY_RESTRICT sums = rolling.sums();
+    TapSpots tap_spots(plan, static_cast<std::uint32_t>(plan.capacity * plan.slice * unit.channels));
+    auto gradient_at = [&](const auto& offset, std::int64_t count) HWY_ATTR -> const C* {
+      const T* gradient = gradients + offset(plan.problem.grad_output);
+      if constexpr (std::is_same_v<T, C>) {
+        for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
+          hwy::Prefetch(gradient + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)) + i);
+        return gradient;
+      } else {
+        LoadElements(gradient, values, count);
+        return values;
+      }
+    };
     const bool fine = ForEachStretch<false>(
         plan, locate, unit, pointers.indices, spots,
         [&](std::int64_t first, std::int64_t stop) HWY_ATTR { return rolling.Advance(first, stop); },
+        [&](const LocateJob& job, const auto& offset) HWY_ATTR {
+          tap_spots.Place(job);
+          return tap_spots.Add(static_cast<const std::uint8_t*>(job.indices), gradient_at(offset, job.count), job.count,
+                               sums);
+        },
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
-          const C* HWY_RESTRICT gradient = values;
-          if constexpr (std::is_same_v<T, C>) {
-            gradient = gradients + offset(plan.problem.grad_output);
-            for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
-              hwy::Prefetch(gradient + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)) + i);
-          } else {
-            LoadElements(gradients + offset(plan.problem.grad_output), values, count);
-          }
+          const C* HWY_RESTRICT gradient = gradient_at(offset, count);
           if constexpr (hwy::IsFloat<C>()) {
             if (plan.wide_windows) return AddRuns(spots, gradient, count, sums);
           }
@@ -351,6 +368,7 @@ bool ScatterPut(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
     const Stage plane{0, unit.positions};
     const bool fine = ForEachStretch<true>(
         plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
+        [](const LocateJob&, const auto&) { return false; },  // unpooling has no windows
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
           const U* from = values + offset(plan.problem.input);
           for (std::int64_t i = 0; i < count; ++i) to[spots[i] * step] = from[i];
@@ -374,6 +392,7 @@ bool ScatterTake(const ScatterPlan& plan, LocateFn locate, const ScatterPointers
     const Stage plane{0, unit.positions};
     const bool fine = ForEachStretch<true>(
         plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
+        [](const LocateJob&, const auto&) { return false; },  // unpooling has no windows
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
           U* to = static_cast<U*>(pointers.small_out) + offset(plan.problem.grad_input);
           for (std::int64_t i = 0; i < count; ++i) to[i] = from[spots[i] * step];

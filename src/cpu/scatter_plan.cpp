@@ -247,7 +247,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
   // Chunks are not written around the caches.
   const bool kept_near = !unpool && is_seen_often(p) && described.bytes_moved < kStreamBytes;
-  while (kept_near && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kBandBytes) halve();
+  while (kept_near && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kNearBytes) halve();
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
   const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
@@ -303,9 +303,12 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
                       axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
+  plan.by_taps = has_tap_tables(p) && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded &&
+                 !plan.in_place && plan.bands.size() == 1;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-  plan.spots_at =
-      unpool ? 0 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) + kSpare * lane);
+  plan.spots_at = unpool ? 0
+                         : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
+                                   static_cast<std::size_t>(plan.by_taps ? plan.chunk : kSpare) * lane);
   if (plan.in_place) plan.spots_at = 0;
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
   const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kTableSlack;

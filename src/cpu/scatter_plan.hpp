@@ -67,6 +67,7 @@ struct ScatterPlan {
   bool streams;           // the large side is written around the caches
   bool in_place;          // sums are taken in the large side itself instead of scratch
   bool compares;      // columns of many channels and windows of few taps: each tap is compared with a vector of indices
+  bool by_taps;       // columns of many channels: where the taps of a window lie is worked out once for all channels
   bool wide_windows;  // many outputs in a row have one winner
   bool expanded;      // columns of so few channels that whole rows are located in one go
   std::vector<std::uint32_t> first, taps, skipped,
