@@ -21,7 +21,7 @@ class TapSpots {
   }
 
   /// The window of the job's column.
-  HWY_INLINE void Place(const LocateJob& job) {
+  HWY_NOINLINE void Place(const LocateJob& job) {
     const hn::ScalableTag<std::uint32_t> d;
     const Axis *height = &plan_.problem.axis[1], *width = &plan_.problem.axis[2];
     const std::int64_t slice = job.depth.first - job.depth.skipped * job.depth.step;
