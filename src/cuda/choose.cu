@@ -102,6 +102,37 @@ Launch Choice::walk(const Problem& p, Function function, bool large, bool channe
   return launch;
 }
 
+Launch Choice::walk_directly(const Problem& p, const Function& function, bool large, bool channels_fastest,
+                             std::int64_t most_rows) {
+  constexpr std::int64_t kWantedThreads = 132 * 4096, kMostAcross = 8;
+  const std::int64_t height = larger(large ? p.axis[1].input : p.axis[1].output, 1);
+  const std::int64_t width = larger(large ? p.axis[2].input : p.axis[2].output, 1);
+  const std::int64_t wanted = larger(count_elements(p, large) / function.lanes / kWantedThreads, 1);
+  const std::int64_t rows = smaller(wanted, most_rows);
+  Launch launch = walk(p, function, large, channels_fastest, ceil_div(height, ceil_div(height, rows)));
+  launch.narrow.across = 1;
+  if (!channels_fastest && height < 4) {
+    const std::int64_t across = smaller(smaller(wanted, kMostAcross), larger(width / 64, 1));
+    const std::int64_t places = across == 1 ? width : ceil_div(width, 32 * across) * 32;
+    launch.narrow.across = static_cast<std::int32_t>(across);
+    launch.narrow.grid.width = Divisor<std::int32_t>(places);
+    launch.threads_per_entry = launch.threads_per_entry / width * places;
+  }
+  return launch;
+}
+
+void Choice::shape_few(Launch& launch, std::int64_t x, std::int64_t y, std::int64_t z) {
+  unsigned left = kFewBlock;
+  auto split = [&left](std::int64_t count, unsigned& each, unsigned& groups) {
+    groups = static_cast<unsigned>(ceil_div(count, left));
+    each = static_cast<unsigned>(ceil_div(count, groups));
+    left /= each;
+  };
+  split(x, launch.few_threads.x, launch.few_blocks.x);
+  split(y, launch.few_threads.y, launch.few_blocks.y);
+  split(z, launch.few_threads.z, launch.few_blocks.z);
+}
+
 Status choose(const Problem& p, Launches& result) {
   const Choice choice(p);
   const Problem& solved = choice.problem();

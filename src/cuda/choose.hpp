@@ -45,6 +45,13 @@ class Choice {
   static Launch walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,
                      std::int64_t phase = 0);
 
+  /// walk() for the kernels that go straight to memory: strips of one height, at most `most_rows`, as long as there are threads for all of a
+  /// large GPU; several columns to a thread instead where there are few rows.
+  static Launch walk_directly(const Problem& p, const Function& function, bool large, bool channels_fastest,
+                              std::int64_t most_rows);
+  /// A thread to each of x * y * z results, places from the shape of blocks and grid.
+  static void shape_few(Launch& launch, std::int64_t x, std::int64_t y, std::int64_t z);
+
   Problem p_;
   const Kernels& kernels_;
   bool wide_;  // positions need 64 bits

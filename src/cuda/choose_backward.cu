@@ -30,6 +30,7 @@ void Backward::choose(Launches& result) {
                                                        : Share::sum;
   const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
   if (share == Share::sum && transposed_sum(result)) return;
+  if (gather_few(result, share)) return;
   if (share == Share::power && spread_norms(result)) return;
   if (share == Share::sum && spread_adaptive(result)) return;
   const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
@@ -47,6 +48,12 @@ void Backward::choose(Launches& result) {
     spread_whole_windows(result, share);
     return;
   }
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const bool has_cells = !wide_ && is_small_square(p_) && h.stride == w.stride &&
+                         kernels_.gather_cells(false, share, false, static_cast<int>(h.kernel),
+                                               static_cast<int>(h.stride), static_cast<int>(h.pad_begin % h.stride))
+                                 .entry != nullptr;
+  if (!has_cells && gather_direct(result, share)) return;
   if (channels_fastest && spread_down(result, share)) return;
   const bool many = often_seen && single_channels;
   // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
@@ -61,6 +68,7 @@ void Backward::choose(Launches& result) {
   if (!many && !cells && (share == Share::index || share == Share::sum) &&
       gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
     gather_aligned_rows(result, share);
+    if (share == Share::index) gather_slices(result);
     spread_aligned_runs(result, share);
     spread_whole_planes(result, share);
     if (p_.axis[1].kernel == 1) spread_whole_windows(result, share);
@@ -70,7 +78,6 @@ void Backward::choose(Launches& result) {
       channels_fastest && (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices})
                            : share == Share::sum ? channel_vectors({&p_.grad_input, &p_.grad_output})
                                                  : false);
-  const Axis &h = p_.axis[1], &w = p_.axis[2];
   if (!wide_ && is_small_square(p_) && h.stride == w.stride && h.pad_begin % h.stride == w.pad_begin % w.stride) {
     const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
     const auto phase = static_cast<int>(h.pad_begin % h.stride);

@@ -19,6 +19,8 @@ class Backward : public Choice {
   std::int64_t seen_by() const;
   /// The backward of sums with stride 1 is the forward of the same sums over the gradient, mirrored.
   bool transposed_sum(Launches& result);
+  /// The backward of small square windows with so few elements that what counts is how soon a thread begins.
+  bool gather_few(Launches& result, Share share);
   /// The backward of small square windows, by threads that walk down.
   bool gather_down(Launches& result, Share share);
   /// The backward of forward_rows, and max_unpool; `result` holds another way already, for what is not aligned in a run.
@@ -26,12 +28,17 @@ class Backward : public Choice {
   /// The backward of 3x3 max windows with padding 1: planar rows that are aligned, or 16-bit channels two apart; `result` holds another way
   /// already, for what is not aligned in a run. False: not for this problem.
   bool gather_columns(Launches& result);
+  /// The backward of 3x3x3 max windows two apart, planar tensors with aligned rows; `result` holds another way already, for what is not
+  /// aligned in a run.
+  void gather_slices(Launches& result);
   /// The backward of small max windows that overlap, through shared memory; `result` holds another way already, for what is not aligned
   /// in a run. False: not for this problem.
   bool gather_staged(Launches& result);
   void gather_staged_channels(Launches& result);
   /// The backward of planar tensors, and max_unpool, through shared memory.
   bool gather_tiles(Launches& result, Gather gather);
+  /// The backward of windows that overlap, seen by few outputs, straight from memory.
+  bool gather_direct(Launches& result, Share share);
   /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.
   bool by_winners(Launches& result);
   /// Whatever the windows: outputs in ascending order.

@@ -13,7 +13,7 @@ class Forward : public Choice {
     if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
         forward_down(result) || forward_rows(result))
       return;
-    if (forward_adaptive(result) || forward_streams(result) || forward_bands(result)) return;
+    if (forward_adaptive(result) || forward_direct(result) || forward_streams(result) || forward_bands(result)) return;
     if (forward_tiles(result)) {
       whole_planes(result);
       return;
@@ -43,7 +43,10 @@ class Forward : public Choice {
     const Function single = kernels_.average_adaptive(Way::single);
     if (single.entry == nullptr) return false;
     const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, 8));
+    // Tall strips, as long as there are threads for all of a large GPU.
+    const std::int64_t threads = count_elements(p_, false) / (channels_fastest ? kernels_.lanes : 1);
+    const std::int64_t most_rows = smaller(larger(threads / (132 * 1024), 1), 8);
+    const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, most_rows));
     result.scalar = walk(p_, single, false, channels_fastest, rows);
     result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
     if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
@@ -67,6 +70,29 @@ class Forward : public Choice {
     result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
     group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
     result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
+  }
+
+  /// Windows of few taps, straight from memory.
+  bool forward_direct(Launches& result) {
+    if (wide_ || is_empty() || p_.absolute || !is_identity(p_.axis[0])) return false;
+    for (const Axis* axis : {&p_.axis[1], &p_.axis[2]}) {
+      if (axis->rule == WindowRule::fractional || !has_no_empty_window(*axis)) return false;
+    }
+    auto function_for = [&](bool vector) {
+      return kernels_.fold_direct(vector, fold(), p_.with_indices, static_cast<int>(p_.axis[1].kernel),
+                                  static_cast<int>(p_.axis[2].kernel));
+    };
+    const Function single = function_for(false), vector = function_for(true);
+    if (single.entry == nullptr) return false;
+    constexpr std::int64_t kRows = 4;
+    const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
+    result.scalar = walk_directly(p_, single, false, channels_fastest, kRows);
+    result.name = "few taps, walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+    if (channels_fastest && (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                                             : channel_vectors({&p_.input, &p_.output}, vector.lanes))) {
+      result.vector = walk_directly(p_, vector, false, true, kRows);
+    }
+    return true;
   }
 
   /// Windows of many taps of neighbouring channels, straight from memory.
@@ -347,16 +373,7 @@ class Forward : public Choice {
     few.y = narrow(channels_fastest ? w.output : h.output);
     few.z = narrow(p_.batch * (channels_fastest ? h.output : p_.channels));
     few.inner = Divisor<std::int32_t>(channels_fastest ? h.output : p_.channels);
-    dim3 &threads = result.scalar.few_threads, &blocks = result.scalar.few_blocks;
-    unsigned left = kFewBlock;
-    auto split = [&left](std::int32_t count, unsigned& each, unsigned& groups) {
-      groups = static_cast<unsigned>(ceil_div(count, left));
-      each = static_cast<unsigned>(ceil_div(count, groups));
-      left /= each;
-    };
-    split(few.x, threads.x, blocks.x);
-    split(few.y, threads.y, blocks.y);
-    split(few.z, threads.z, blocks.z);
+    shape_few(result.scalar, few.x, few.y, few.z);
     result.name = "few outputs: one thread to each";
     return true;
   }

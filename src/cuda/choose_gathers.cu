@@ -4,6 +4,42 @@
 
 namespace cenote::gpu {
 
+bool Backward::gather_few(Launches& result, Share share) {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || !is_few(true) || !is_small_square(p_) || h.stride != w.stride ||
+      !is_identity(p_.axis[0]) || p_.axis[0].input != 1) {
+    return false;
+  }
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, w.input);
+  const Function function = kernels_.gather_few(share, p_.index_dtype, static_cast<int>(h.kernel),
+                                                static_cast<int>(h.stride), channels_fastest);
+  if (function.entry == nullptr) return false;
+  Launch launch = make_launch(p_, function, false, true, channels_fastest, 1);
+  // Averages side by side, planar, have one as short.
+  if (share == Share::sum && (!launch.narrow.uniform_divisor || (!channels_fastest && h.kernel <= h.stride)))
+    return false;
+  FewGradients& few = launch.few_gradients;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  few.grad_n = p_.grad_output.n, few.indices_n = p_.indices.n, few.result_n = p_.grad_input.n;
+  few.grad_c = narrow(p_.grad_output.c), few.grad_h = narrow(p_.grad_output.h), few.grad_w = narrow(p_.grad_output.w);
+  few.indices_c = narrow(p_.indices.c), few.indices_h = narrow(p_.indices.h), few.indices_w = narrow(p_.indices.w);
+  few.result_c = narrow(p_.grad_input.c), few.result_h = narrow(p_.grad_input.h);
+  few.result_w = narrow(p_.grad_input.w);
+  few.height = narrow(h.input), few.width = narrow(w.input);
+  few.out_height = narrow(h.output), few.out_width = narrow(w.output);
+  few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
+  few.x = narrow(channels_fastest ? p_.channels : w.input);
+  few.y = narrow(channels_fastest ? w.input : h.input);
+  few.z = narrow(p_.batch * (channels_fastest ? h.input : p_.channels));
+  few.inner = Divisor<std::int32_t>(channels_fastest ? h.input : p_.channels);
+  few.divisor = launch.narrow.divisor_f32, few.reciprocal = launch.narrow.reciprocal_f32;
+  few.exact_reciprocal = launch.narrow.exact_reciprocal;
+  shape_few(launch, few.x, few.y, few.z);
+  result.scalar = launch;
+  result.name = "few elements: one thread to each";
+  return true;
+}
+
 bool Backward::gather_down(Launches& result, Share share) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
   if (wide_ || is_empty() || !is_small_square(p_) || h.stride != w.stride || d.rule != WindowRule::sliding ||
@@ -97,6 +133,68 @@ bool Backward::gather_columns(Launches& result) {
   result.name = "walks down strips of " + std::to_string(result.vector.narrow.strip) + " rows, " +
                 std::to_string(function.columns) + " columns at once; else " + result.name;
   return true;
+}
+
+bool Backward::gather_direct(Launches& result, Share share) {
+  if (wide_ || is_empty() || !is_identity(p_.axis[0])) return false;
+  // How many windows have an element in common.
+  std::int64_t common[2];
+  for (int a = 0; a < 2; ++a) {
+    const Axis& axis = p_.axis[a + 1];
+    if (axis.rule == WindowRule::fractional || (axis.stride > 1 && axis.dilation > 1)) return false;
+    if (axis.rule == WindowRule::adaptive) {
+      if (axis.output > axis.input) return false;
+      common[a] = axis.input % axis.output == 0 ? 1 : 2;
+    } else {
+      common[a] = axis.dilation > 1 ? axis.kernel : ceil_div(axis.kernel, axis.stride);
+    }
+  }
+  // Nine windows that are apart, and divisors of their own, cost more here than elsewhere (measured on an H200).
+  const bool dilated = p_.axis[1].dilation > 1 || p_.axis[2].dilation > 1;
+  if (common[0] * common[1] == 1 || (common[0] * common[1] > 4 && !dilated)) return false;
+  auto function_for = [&](bool vector) {
+    return kernels_.gather_direct(vector, share, p_.index_dtype, static_cast<int>(common[0]),
+                                  static_cast<int>(common[1]));
+  };
+  const Function single = function_for(false), vector = function_for(true);
+  if (single.entry == nullptr) return false;
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
+  const Launch launch = walk_directly(p_, single, true, channels_fastest, channels_fastest ? 4 : 8);
+  if (share == Share::sum && !launch.narrow.uniform_divisor) return false;
+  result.scalar = launch;
+  result.name = "seen by few outputs, walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+  if (channels_fastest &&
+      (share == Share::index ? channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices}, vector.lanes)
+                             : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes))) {
+    result.vector = walk_directly(p_, vector, true, true, 4);
+  }
+  return true;
+}
+
+void Backward::gather_slices(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || d.rule != WindowRule::sliding || d.dilation != 1 || !is_small_square(p_)) return;
+  for (const Axis& axis : p_.axis) {
+    if (axis.kernel != 3 || axis.stride != 2 || axis.pad_begin != 1) return;
+  }
+  const Function function = kernels_.gather_slices(p_.index_dtype);
+  if (function.entry == nullptr || d.output != ceil_div(d.input, 2) || h.output * 2 != h.input ||
+      w.output * 2 != w.input || w.input % function.columns != 0 ||
+      !has_aligned_rows(p_.grad_input, function.columns) || !has_aligned_rows(p_.grad_output, function.columns / 2) ||
+      !has_aligned_rows(p_.indices, function.columns / 2)) {
+    return;
+  }
+  // Longer strips read fewer slices of outputs twice, and wait more (measured on an H200).
+  constexpr std::int64_t kStrip = 4;
+  const std::int64_t strips = ceil_div(d.input, kStrip);
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  launch.narrow.strip = static_cast<std::int32_t>(kStrip);
+  launch.narrow.grid.flat = strips == 1;
+  launch.narrow.grid.depth = Divisor<std::int32_t>(strips);
+  launch.threads_per_entry = launch.threads_per_entry / d.input * strips;
+  result.vector = launch;
+  result.name = "walks along strips of " + std::to_string(kStrip) + " slices, " + std::to_string(function.rows) + "x" +
+                std::to_string(function.columns) + " elements at once; else " + result.name;
 }
 
 bool Backward::gather_staged(Launches& result) {

@@ -331,6 +331,7 @@ struct Params {
     Along along;
     Parts parts;
     Cells cells;
+    std::int32_t across;  // columns that a thread of a direct kernel takes, a warp's width apart
   };
   // What is read need not stay in the L2 cache. Behind all others: where they lie changes what the compiler makes of other kernels.
   bool leaves_first;

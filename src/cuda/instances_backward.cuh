@@ -58,6 +58,31 @@ struct BackwardInstances {
     }
     return {};
   }
+  template <Share kShare, class Stored, bool kTaps, int kKernel, int kStride>
+  static Function few_gather(bool channels_fastest) {
+    return channels_fastest ? function(&gpu::gather_few<T, kShare, Stored, kTaps, kKernel, kStride, true>)
+                            : function(&gpu::gather_few<T, kShare, Stored, kTaps, kKernel, kStride, false>);
+  }
+  template <Share kShare, class Stored, bool kTaps>
+  static Function few_gathers_of(int kernel, int stride, bool channels_fastest) {
+    if (kernel == 2 && stride == 2) return few_gather<kShare, Stored, kTaps, 2, 2>(channels_fastest);
+    if (kernel == 3 && stride == 2) return few_gather<kShare, Stored, kTaps, 3, 2>(channels_fastest);
+    if (kernel == 2 && stride == 1) return few_gather<kShare, Stored, kTaps, 2, 1>(channels_fastest);
+    if (kernel == 3 && stride == 1) return few_gather<kShare, Stored, kTaps, 3, 1>(channels_fastest);
+    return {};
+  }
+  static Function few_gathers(Share share, DType index, int kernel, int stride, bool channels_fastest) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return few_gathers_of<Share::sum, std::int64_t, false>(kernel, stride, channels_fastest);
+      if (share != Share::index) return {};
+      if (index == DType::u8) return few_gathers_of<Share::index, std::uint8_t, true>(kernel, stride, channels_fastest);
+      if (index == DType::i32)
+        return few_gathers_of<Share::index, std::int32_t, false>(kernel, stride, channels_fastest);
+      if (index == DType::i64)
+        return few_gathers_of<Share::index, std::int64_t, false>(kernel, stride, channels_fastest);
+    }
+    return {};
+  }
   template <class Stored, bool kTaps>
   static Function gather_staged_of(int kernel, int stride) {
     if (kernel == 3 && stride == 2)
@@ -96,6 +121,16 @@ struct BackwardInstances {
       } else {
         if (way == Way::channels && stride == 2) return column_gathers_of<4, 2, 2>(index);
       }
+    }
+    return {};
+  }
+  static Function slice_gathers(DType index) {
+    if constexpr (kTuned) {
+      if (index == DType::u8) return function(&gpu::gather_slices<T, std::uint8_t, true>, kSliceRows, kSliceColumns<T>);
+      if (index == DType::i32)
+        return function(&gpu::gather_slices<T, std::int32_t, false>, kSliceRows, kSliceColumns<T>);
+      if (index == DType::i64)
+        return function(&gpu::gather_slices<T, std::int64_t, false>, kSliceRows, kSliceColumns<T>);
     }
     return {};
   }
@@ -300,6 +335,35 @@ struct BackwardInstances {
       }
       return wide ? function(&gather_windows<T, 1, Share::infinite, std::int64_t, 1>)
                   : function(&gather_windows<T, 1, Share::infinite, std::int32_t, 1>);
+    }
+    return {};
+  }
+
+  template <int kLanesUsed, Share kShare, class Stored, bool kTaps, int kDown, int kAcross>
+  static Function direct_gather() {
+    return function(&gpu::gather_direct<T, kLanesUsed, kShare, Stored, kTaps, kDown, kAcross>, 1, 1, kLanesUsed);
+  }
+  template <int kLanesUsed, Share kShare, class Stored, bool kTaps>
+  static Function direct_gathers_by(int down, int across) {
+    if (down <= 1 && across <= 2) return direct_gather<kLanesUsed, kShare, Stored, kTaps, 1, 2>();
+    if (down <= 1 && across <= 4) return direct_gather<kLanesUsed, kShare, Stored, kTaps, 1, 4>();
+    if (down <= 2 && across <= 1) return direct_gather<kLanesUsed, kShare, Stored, kTaps, 2, 1>();
+    if (down <= 2 && across <= 2) return direct_gather<kLanesUsed, kShare, Stored, kTaps, 2, 2>();
+    if (down <= 3 && across <= 3) return direct_gather<kLanesUsed, kShare, Stored, kTaps, 3, 3>();
+    return {};
+  }
+  template <Share kShare, class Stored, bool kTaps>
+  static Function direct_gathers_of(bool vector, int down, int across) {
+    return vector ? direct_gathers_by<kIndexedLanes<true>, kShare, Stored, kTaps>(down, across)
+                  : direct_gathers_by<1, kShare, Stored, kTaps>(down, across);
+  }
+  static Function direct_gathers(bool vector, Share share, DType index, int down, int across) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return direct_gathers_of<Share::sum, std::int64_t, false>(vector, down, across);
+      if (share != Share::index) return {};
+      if (index == DType::u8) return direct_gathers_of<Share::index, std::uint8_t, true>(vector, down, across);
+      if (index == DType::i32) return direct_gathers_of<Share::index, std::int32_t, false>(vector, down, across);
+      if (index == DType::i64) return direct_gathers_of<Share::index, std::int64_t, false>(vector, down, across);
     }
     return {};
   }

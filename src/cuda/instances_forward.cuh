@@ -127,6 +127,35 @@ struct ForwardInstances {
     return {};
   }
 
+  template <int kLanesUsed, Fold kFold, bool kIndices, int kHeight, int kWidth>
+  static Function direct_fold() {
+    return function(&gpu::fold_direct<T, kLanesUsed, kFold, kIndices, kHeight, kWidth>, 1, 1, kLanesUsed);
+  }
+  template <int kLanesUsed, Fold kFold, bool kIndices>
+  static Function directly_by(int height, int width) {
+    if (height <= 1 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 1, 3>();
+    if (height <= 1 && width <= 8) return direct_fold<kLanesUsed, kFold, kIndices, 1, 8>();
+    if (height <= 2 && width <= 2) return direct_fold<kLanesUsed, kFold, kIndices, 2, 2>();
+    if (height <= 3 && width <= 1) return direct_fold<kLanesUsed, kFold, kIndices, 3, 1>();
+    if (height <= 3 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 3, 3>();
+    if (height <= 4 && width <= 4) return direct_fold<kLanesUsed, kFold, kIndices, 4, 4>();
+    if (height <= 5 && width <= 5) return direct_fold<kLanesUsed, kFold, kIndices, 5, 5>();
+    return {};
+  }
+  template <Fold kFold, bool kIndices>
+  static Function directly_of(bool vector, int height, int width) {
+    constexpr int kUsed = kIndexedLanes<kIndices>;
+    return vector ? directly_by<kUsed, kFold, kIndices>(height, width) : directly_by<1, kFold, kIndices>(height, width);
+  }
+  static Function directly(bool vector, Fold fold, bool indices, int height, int width) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) return directly_of<Fold::max, true>(vector, height, width);
+      if (fold == Fold::max) return directly_of<Fold::max, false>(vector, height, width);
+      if (fold == Fold::sum) return directly_of<Fold::sum, false>(vector, height, width);
+    }
+    return {};
+  }
+
   template <Fold kFold, int kKernel>
   static Function few_of(bool channels_fastest) {
     return channels_fastest ? function(&gpu::fold_few<T, kFold, kKernel, true>)

@@ -5,12 +5,15 @@
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/bytes.cuh"
-#include "cuda/few.cuh"
+#include "cuda/direct.cuh"
+#include "cuda/direct_backward.cuh"
+#include "cuda/few_backward.cuh"
 #include "cuda/fold_deep.cuh"
 #include "cuda/fold_planes.cuh"
 #include "cuda/gather_columns.cuh"
 #include "cuda/gather_down.cuh"
 #include "cuda/gather_rows.cuh"
+#include "cuda/gather_slices.cuh"
 #include "cuda/gather_staged.cuh"
 #include "cuda/gather_staged_channels.cuh"
 #include "cuda/gather_tiles.cuh"
@@ -52,6 +55,8 @@ struct Kernels {
   Function (*fold_streams)(bool vector, Fold fold, bool indices);
   /// The same for whole windows side by side, without indices, by `parts` (8, 16) threads to each.
   Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
+  /// Windows of at most `height` x `width` taps that leave no slice, straight from memory, by threads that walk down.
+  Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs, without indices; these take Few alone.
@@ -100,13 +105,19 @@ struct Kernels {
   /// Sums of long windows one apart along rows.
   Function (*slide_along)();
   Function (*gather_windows)(bool vector, Share share, bool wide);
+  /// Windows that leave no slice, at most `down` x `across` of which have an element in common, by threads that walk down.
+  Function (*gather_direct)(bool vector, Share share, DType index, int down, int across);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.
   Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
+  /// The same for few elements; these take FewGradients alone.
+  Function (*gather_few)(Share share, DType index, int kernel, int stride, bool channels_fastest);
   /// 3x3 max windows, padding 1, by threads that walk down a few columns: 16 bytes of planar tensors with aligned rows, or two
   /// columns of four 16-bit channels.
   Function (*gather_columns)(Way way, DType index, int stride);
+  /// 3x3x3 max windows two apart, padding 1, planar tensors with aligned rows, by threads that walk along the depth.
+  Function (*gather_slices)(DType index);
   /// Max windows that overlap, dense planar tensors, through shared memory.
   Function (*gather_staged)(DType index, int kernel, int stride);
   /// The same for neighbouring channels; `deep`: windows that overlap along the depth.

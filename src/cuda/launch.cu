@@ -164,6 +164,11 @@ bool has_no_empty_window(const Axis& axis) {
   if (axis.dilation == 1) {
     return axis.pad_begin < axis.kernel && (axis.output - 1) * axis.stride - axis.pad_begin < axis.input;
   }
+  // A window that begins before the input and ends inside or behind it has a tap among the first `dilation` elements.
+  if (axis.dilation <= axis.input && axis.pad_begin <= (axis.kernel - 1) * axis.dilation &&
+      (axis.output - 1) * axis.stride - axis.pad_begin < axis.input) {
+    return true;
+  }
   for (std::int64_t o = 0; o < axis.output; ++o) {
     if (window(axis, o).count == 0) return false;
     if (o >= 4096) return false;  // not worth a longer look
@@ -247,7 +252,12 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
     Few few = launch.few;
     few.input = pointers.input;
     few.output = pointers.output;
-    void* arguments[] = {&few};
+    FewGradients gradients = launch.few_gradients;
+    gradients.grad_output = pointers.grad_output;
+    gradients.indices = pointers.saved_indices;
+    gradients.grad_input = pointers.grad_input;
+    gradients.fault = pointers.fault;
+    void* arguments[] = {p.pass == Pass::backward ? static_cast<void*>(&gradients) : static_cast<void*>(&few)};
     return start(launch, launch.few_blocks, launch.few_threads, arguments, early, stream);
   }
   const auto element = static_cast<std::int64_t>(size_of(p.dtype)),

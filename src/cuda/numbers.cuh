@@ -316,6 +316,14 @@ __device__ inline void store_if(bool aligned, T* to, const Vector<T, kLanes>& va
   }
 }
 
+/// The same pointer, of which the compiler does not know how it came about: it adds a 32-bit offset by one instruction then, where it would
+/// take a sum of several apart and put it together again for every load.
+template <class T>
+__device__ inline T* settled(T* pointer) {
+  asm("" : "+l"(pointer));
+  return pointer;
+}
+
 /// One element of memory that is read once, by few threads at a time: it need not stay in any cache.
 template <class T>
 __device__ inline T load_streaming(const T* from) {

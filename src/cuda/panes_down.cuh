@@ -79,6 +79,7 @@ __device__ inline bool fold_panes_down(const Params<std::int32_t>& p, const Poin
   const Int top = first_y - p.axis[1].pad_begin, all = count + kernel_y - 1;
   const T* source = static_cast<const T*>(at.input) + p.input.plane(n, first_c + lane * kLanes) + x * p.input.w;
   using Rows = Vector<T, kLanes>[kPaneRows];
+  const Staying policy = staying(p.leaves_first);
   auto fetch = [&](Int first, Rows& rows) {
 #pragma unroll
     for (int r = 0; r < kPaneRows; ++r) {
@@ -87,7 +88,8 @@ __device__ inline bool fold_panes_down(const Params<std::int32_t>& p, const Poin
       for (int i = 0; i < kLanes; ++i) rows[r].lane[i] = identity<kFold, T>();
       if (has_source && static_cast<unsigned>(row) < static_cast<unsigned>(all) &&
           static_cast<unsigned>(top + row) < static_cast<unsigned>(height)) {
-        rows[r] = load_constant_if<kLanes>(kAligned, source + (top + row) * p.input.h);
+        const T* from = source + (top + row) * p.input.h;
+        rows[r] = kAligned ? load_staying<kLanes>(from, policy) : load_constant_if<kLanes>(false, from);
       }
     }
   };

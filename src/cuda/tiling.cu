@@ -482,6 +482,9 @@ bool cut_panes(Launch& launch, const Problem& p, int lanes) {
   launch.shared_bytes = static_cast<std::size_t>(bytes);
   launch.most_shared_bytes = kMostPaneBytes;
   launch.tiles = blocks * strips;
+  // Read once, and little: see leaves_first.
+  constexpr std::int64_t kMostBytes = std::int64_t{300} << 20;
+  launch.narrow.leaves_first = whole && strips == 1 && p.batch * p.channels * h.input * w.input * element <= kMostBytes;
   return launch.tiles <= INT32_MAX;
 }
 

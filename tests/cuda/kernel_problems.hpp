@@ -338,7 +338,48 @@ inline const char* const kCells[] = {
     "max3d f32 ndhwc n2c12 d9h23w21 k3 s3x2x2 p1 ties",
 };
 
-// The small windows of kEveryKernel with too many outputs for fold_few; narrow rows of 2x2 windows; long windows with indices.
+// Windows that no other kernel is made for, and the backward of those that overlap; 3x3x3 windows along the depth.
+inline const char* const kDirect[] = {
+    "max2d f32 nchw n2c5 h31w33 k3 s1 d2 ties",
+    "max2d f32 nhwc n2c8 h31w33 k3 s1 p1 d2 nan",
+    "max2d f16 nhwc n2c8 h31w33 k3 s1 p1 d3 idx:window ties",
+    "max2d f32 nchw n2c5 h31w33 k2x3 s1 p1 d3x2 neginf",
+    "max2d f32 nchw n2c5 h31w33 k2 s1 ties",
+    "max2d bf16 nhwc n2c12 h31w33 k2 s1 p1 idx:window",
+    "max2d f32 nchw n2c5 h30w34 k3 s3 p1 ties",
+    "max2d f32 nchw n2c5 h30w34 k4 s2 p1 neginf",
+    "max2d f32 nhwc n2c8 h30w34 k4 s2 p1 ties",
+    "max2d f32 nchw n2c5 h30w34 k4 s2 p1 idx:window nan",
+    "max2d f32 nchw n2c5 h31w33 k5 s2 p2 zeros",
+    "max2d f16 nhwc n2c8 h31w33 k5 s3 p2 ties",
+    "max2d f32 nchw n2c5 h31w33 k2x3 s1x2 p1x0 ties",
+    "max2d f32 nhwc n2c8 h31w33 k3x2 s2x1 p1 idx:window",
+    "max2d f32 nchw n2c5 h31w33 k3x1 s2x1 p1x0 nan",
+    "max2d f32 nchw n70c5 h31w133 k1x3 s1x2 p0x1 ties",
+    "max1d f32 ncw n2c5 w1001 k3 s2 p1 ties",
+    "max1d f16 ncw n2c5 w1001 k7 s2 p3 idx:window",
+    "max1d f32 ncw n70c70 w501 k3 s2 p1 ceil nan",
+    "max1d f32 ncw n2c5 w9001 k3 s1 p1 d4 ties",
+    "avg1d f32 ncw n2c5 w1003 k8 s4",
+    "avg1d f32 ncw n70c70 w503 k8 s4",
+    "avg1d f16 ncw n2c5 w1003 k5 s3 p2 nopad",
+    "avg2d f32 nchw n2c5 h31w33 k3x2 s2x1 p1",
+    "avg2d f32 nchw n2c5 h31w33 k3x2 s2x1 p1 nopad ceil",
+    "avg2d bf16 nhwc n2c8 h31w33 k4 s2 p1",
+    "sum2d f32 nhwc n2c8 h31w33 k4 s3 p1",
+    "amax2d f32 nchw n2c5 h20w21 out7x5 ties",
+    "amax2d f32 nhwc n2c8 h20w21 out7x5 idx:window nan",
+    "amax2d f16 nchw n2c5 h20w20 out5x7 ties",
+    "amax2d f32 nchw n2c5 h20w21 out10x6 idx:window ties",
+    "max3d f32 ncdhw n2c3 d7h15w17 k1x4x4 s1x2x2 p0x1x1 ties",
+    "max3d f32 ncdhw n2c3 d7h16w24 k3 s2 p1 ties",
+    "max3d f32 ncdhw n2c3 d1h16w24 k3 s2 p1 nan",
+    "max3d f16 ncdhw n2c3 d8h16w24 k3 s2 p1 idx:window nan",
+    "max3d bf16 ncdhw n1c2 d5h8w16 k3 s2 p1 ties",
+    "max3d f32 ncdhw n2c3 d12h10w20 k3 s2 p1 idx:window ties",
+};
+
+// The small windows of kEveryKernel with too many outputs for fold_few, or too many elements for gather_few; narrow rows of 2x2 windows; long windows with indices.
 inline const char* const kMoreThanFew[] = {
     "max2d f32 nchw n17c5 h31w33 k2",
     "max2d f32 nchw n15c5 h32w34 k2",
@@ -400,6 +441,16 @@ inline const char* const kMoreThanFew[] = {
     "avg2d f32 nchw n9c31 h62w34 k2",
     "max2d f32 nhwc n2c64 h20w20 k13 s1 p6 nan",
     "max2d f32 nhwc n1c32 h20w21 k9 s1 p4 ties",
+    "max2d f32 nchw n37c5 h21w24 k3 s1 p1 ties",
+    "max2d f32 nchw n37c5 h21w24 k3 s1 p1 idx:window nan",
+    "max2d f32 nchw n27c5 h31w33 k3 s1 p1 ties",
+    "max2d bf16 nhwc n7c16 h31w33 k3 s1 p1 ties",
+    "max2d f16 nchw n17c5 h32w40 k3 s2 p1 idx:window ties",
+    "max2d f16 nhwc n17c8 h31w33 k3 s2 p1 idx:window ties",
+    "avg2d f32 nchw n17c5 h31w33 k2",
+    "avg2d f16 nhwc n17c8 h32w34 k2",
+    "avg2d f32 nchw n17c5 h32w40 k3 s2 p1",
+    "avg2d f32 nhwc n17c8 h31w33 k3 s2 p1 nopad",
 };
 
 // Enough results for the kernels that many small planes take.
