@@ -125,7 +125,7 @@ template <class T>
 void ExpandPlanes(const ExpandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
   StreamWriter writer;
-  float* const sums = reinterpret_cast<float*>(scratch + plan.sums_at);
+  float* const sums = reinterpret_cast<float*>(scratch);
   T* const stage = reinterpret_cast<T*>(scratch + plan.stage_at);
   const auto slices = static_cast<std::int64_t>(plan.slices.size()),
              groups = static_cast<std::int64_t>(plan.groups.size());

@@ -37,7 +37,7 @@ struct ExpandPlan {
   std::vector<ExpandRun> runs;
   std::vector<ExpandGroup> groups;
   std::int64_t bands, band;  // that the groups of a slice are cut into, for threads to share; groups of each
-  bool apart;                // each input of a row that any output sees is seen by one
+  bool apart;                // every column is seen by one output, and every row by one at most
   std::vector<ExpandVector> vectors;
   std::int64_t most;                // outputs of a row that see a column
   std::vector<std::int32_t> lanes;  // of each vector, for each of those: which output every lane takes, -1: none
@@ -47,8 +47,8 @@ struct ExpandPlan {
   bool streams;                     // the target is written around the caches
 
   // Scratch, bytes from the start of a slot.
-  std::int64_t sum_pitch;  // elements from the sums of one run to those of the next
-  std::size_t sums_at, stage_at, bytes;
+  std::int64_t sum_pitch;       // elements from the sums of one run to those of the next
+  std::size_t stage_at, bytes;  // behind the sums
 
   std::int64_t units() const { return planes * static_cast<std::int64_t>(slices.size()) * bands; }
 };

@@ -26,8 +26,8 @@ struct Stage {
 
 /// Calls visit(offset, count) for stretches of the unit's outputs in their order, located in `spots`: offset(layout) is the first
 /// one's element in a tensor of the small side. Before each step along the plan's axis, advance(first, end) is told which slices
-/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one. Where the plan adds by taps, nothing
-/// is located: add(job, offset) does it all, and returns false where some index is no tap.
+/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one. Where the plan adds by taps,
+/// add(job, offset) does it all; only where that finds an index that is no tap, it is located what that is.
 template <bool kSkipWrong, class Advance, class Add, class Visit>
 HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit, const void* indices,
                                std::uint32_t* spots, const Advance& advance, const Add& add, const Visit& visit) {

@@ -303,7 +303,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
                       axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
-  plan.by_taps = has_tap_tables(p) && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded &&
+  plan.by_taps = !plan.tap_offsets.empty() && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded &&
                  !plan.in_place && plan.bands.size() == 1;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at = unpool ? 0

@@ -210,10 +210,10 @@ HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_
 }
 
 /// One row of grad_input, put at `result`, or a little behind it: that is returned.
-template <Map kMap, class T, class C, class Tall, class Kept>
+template <Map kMap, class T, class C, class Tall>
 const C* SumTargetRow(const RowPlan& plan, const RowPlan* forward, const RowPointers& pointers,
                       const Workspace<T, C>& space, char* scratch, const UnitCursor& unit, const RowRange& depth,
-                      const RowRange& height, Tall& tall, [[maybe_unused]] Kept& kept, C* result) {
+                      const RowRange& height, Tall& tall, [[maybe_unused]] KeptRows<T, C>& kept, C* result) {
   const Problem& p = plan.problem;
   const Tile& tile = unit.tile();
   const std::int64_t rows = tile.source_columns > 0 ? depth.count * height.count : 0;

@@ -15,9 +15,9 @@ namespace cenote::simd::HWY_NAMESPACE {
 /// Where each tap of one window lies in the band, for every number that a byte may be: made once for all channels of a column.
 class TapSpots {
  public:
-  /// `spare`: where nothing is lost, as many elements as a column has channels.
+  /// `spare`: of the elements behind the sums that nobody reads, as many as a column has channels. Of use only where the plan adds by taps.
   TapSpots(const ScatterPlan& plan, std::uint32_t spare) : plan_(plan), wrong_(kWrong | spare) {
-    for (std::uint32_t& spot : spots_) spot = wrong_;
+    for (std::size_t i = 0; plan.by_taps && i < sizeof(spots_) / sizeof(*spots_); ++i) spots_[i] = wrong_;
   }
 
   /// The window of the job's column.
@@ -41,7 +41,7 @@ class TapSpots {
     }
   }
 
-  /// False where some tap is none of the window's: all others are added.
+  /// False where some tap is none of the window's: its gradient goes to the spare elements, all others where they belong.
   template <class C>
   HWY_INLINE bool Add(const std::uint8_t* HWY_RESTRICT taps, const C* HWY_RESTRICT gradient, std::int64_t channels,
                       C* HWY_RESTRICT sums) const {

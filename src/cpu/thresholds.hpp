@@ -149,6 +149,8 @@ inline constexpr std::int64_t kLeastSummed = 28;
 inline constexpr std::int64_t kMostExpanded = 16 * 1024;
 inline constexpr std::int64_t kMostExpandedOutputs = 4;
 inline constexpr std::int64_t kSummedBytes = 4 * 1024;
+/// The most divisors of a slice that have a table: not measured, a few megabytes are the most that anybody will expect.
+inline constexpr std::int64_t kMostDivisors = std::int64_t{1} << 20;
 
 /// How far ahead of their use a scatter's indices and gradients are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;

@@ -39,18 +39,20 @@ std::optional<Described> as_forward(const Described& backward) {
   Described forward = backward;
   Problem& f = forward.problem;
   f.pass = Pass::forward;
-  std::int64_t taps = 1;
+  std::int64_t taps = 1, outputs = 1;
   for (int a = 0; a < 3; ++a) {
     const Axis axis = simplified(p.axis[a]);
     if (!is_transposable(axis)) return {};
+    outputs *= axis.output;
     const bool counts_all =
         p.divisor_override != 0 || p.count_include_pad || (axis.pad_begin == 0 && axis.pad_end == 0);
     if (averages && !counts_all) return {};
     const std::int64_t reach = axis.kernel - 1;
     f.axis[a] = {WindowRule::sliding,    axis.output,         axis.input, axis.kernel, 1, 1,
                  reach - axis.pad_begin, reach - axis.pad_end};
-    taps *= axis.kernel;
+    taps *= axis.kernel;  // no more than the input and its padding have
   }
+  if (outputs == 1) return {};  // filled with one share each
   if (averages && p.divisor_override == 0) f.divisor_override = taps;
   f.count_include_pad = false;
   f.input = p.grad_output;

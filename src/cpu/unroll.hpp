@@ -1,6 +1,7 @@
-// Loops over a fixed number of vectors must be unrolled for the vectors to stay in registers; -O2 does that only where told.
+// What the compiler must be told to inline and to unroll, and what not.
 #pragma once
 
+/// A loop over a fixed number of vectors, which must be unrolled for the vectors to stay in registers; -O2 does that only where told.
 #if defined(__clang__)
 #define CENOTE_UNROLL _Pragma("unroll")
 #elif defined(__GNUC__)

@@ -225,6 +225,8 @@ TEST(Differential, EveryWayToDoIt) {
              "avg2d f32 strided n2c5 h9w11 k3x2 s1 p1 bwd",
              "avg1d f64 ncw n2c5 w300 k64 s1 bwd",
              "avg2d f32 nchw n1c3 h50w40 k15 s1 p7 bwd",
+             "avg2d f32 nchw n4c40 h7w7 k7 s1 bwd",
+             "avg2d f32 nhwc n4c40 h7w7 k7 s1 bwd",
              "lp2d f32 nchw n2c3 h30w40 k3 s1 norm2 bwd",
              "lp2d f32 nchw n2c3 h50w40 k17x2 s1x2 norm2 bwd",
              "lp3d f64 ndhwc n1c5 d6h7w8 k5 s1 norm3 bwd",
