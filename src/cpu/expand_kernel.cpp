@@ -20,8 +20,8 @@ class ExpandKernel final : public Kernel {
         bytes_(described.bytes_moved),
         scratch_(slot_count(), plan_.bytes) {
     explain =
-        "vectors of each row of gradients, turned into the columns that they were averages of, because windows hardly "
-        "overlap";
+        "vectors of each row of gradients, turned into the columns that they were averages of, because few outputs "
+        "see an input";
   }
 
   Status run(const RunArgs& args) const noexcept override {
@@ -149,7 +149,7 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   const bool counted = p.reduction == Reduction::average && p.divisor_override == 0;
   if (counted && (row_plan.row_factors[0].empty() || row_plan.row_factors[1].empty())) return nullptr;
   // Many columns one apart are summed up in another order.
-  if (width.stride == 1 && width.kernel >= kDoublingTaps) return nullptr;
+  if (width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps) return nullptr;
 
   ExpandPlan plan{};
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));

@@ -1,4 +1,4 @@
-// Backward of sums and averages over planes whose windows hardly overlap, as a kernel.
+// Backward of sums and averages over planes whose inputs few outputs see, as a kernel.
 #pragma once
 
 #include "cpu/row_work.hpp"

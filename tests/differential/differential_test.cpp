@@ -207,6 +207,7 @@ TEST(Differential, EveryWayToDoIt) {
              "avg2d f16 nchw n2c5 h21w18 k3 bwd",
              "avg2d bf16 nchw n2c5 h22w60 k5 s6 bwd",
              "aavg2d f32 nchw n2c5 h30w61 out7x13 bwd",
+             "aavg2d f32 nchw n2c5 h40w57 out3x5 bwd",
              "aavg2d bf16 nchw n2c5 h60w60 out6 bwd",
              "avg2d f32 nchw n2c5 h17w65 k3 s2 p1 nopad bwd",
              "avg2d f32 nchw n2c5 h17w65 k3 s2 p1 div-3 zeros bwd",
