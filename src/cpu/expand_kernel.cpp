@@ -70,12 +70,6 @@ bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
   return true;
 }
 
-/// What the outputs of a slice (0) or of a row (1) have to do with their divisors; nothing where one is given for all.
-double factor_of(const RowPlan& rows, int axis, std::int64_t o) {
-  const auto& factors = rows.row_factors[static_cast<std::size_t>(axis)];
-  return factors.empty() ? 1 : factors[static_cast<std::size_t>(o)];
-}
-
 void make_runs(const RowPlan& rows, ExpandPlan& plan) {
   for (const RowRange& seen : rows.source_rows[1]) {
     plan.apart = plan.apart && seen.count <= 1;
@@ -102,37 +96,6 @@ void make_groups(std::int64_t most, ExpandPlan& plan) {
   }
 }
 
-/// False where slices of windows have divisors of their own, or there are too many.
-bool make_divisors(const RowPlan& rows, std::int64_t slack, ExpandPlan& plan) {
-  plan.divisor = 1;
-  plan.multiplies = true;  // sums: by 1
-  if (rows.problem.reduction != Reduction::average) return true;
-  const double slices = factor_of(rows, 0, 0);
-  for (std::int64_t z = 1; z < rows.problem.axis[0].output; ++z) {
-    if (factor_of(rows, 0, z) != slices) return false;
-  }
-  const auto& factors = rows.row_factors[1];
-  const bool uniform = rows.column_factor.empty() &&
-                       std::all_of(factors.begin(), factors.end(), [&](double one) { return one == factors[0]; });
-  if (uniform) {
-    plan.divisor = static_cast<float>(slices * factor_of(rows, 1, 0) * rows.uniform_factor);
-    plan.multiplies = rows.factor_is_power_of_two && plan.divisor > 0;
-    return true;
-  }
-  plan.divisor = 0;
-  plan.multiplies = false;
-  if (plan.columns > kMostDivisors / plan.rows) return false;
-  for (std::int64_t y = 0; y < plan.rows; ++y) {
-    for (std::int64_t x = 0; x < plan.columns; ++x) {
-      const double column =
-          rows.column_factor.empty() ? rows.uniform_factor : rows.column_factor[static_cast<std::size_t>(x)];
-      plan.divisors.push_back(static_cast<float>(slices * factor_of(rows, 1, y) * column));
-    }
-  }
-  plan.divisors.resize(plan.divisors.size() + static_cast<std::size_t>(slack), 1);
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const RowKernels& kernels, const RowWork* rows) {
@@ -146,8 +109,6 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   if (!source.dense || !target.dense || width.input > kMostExpanded) return nullptr;
   // Slices and rows beyond number have no tables.
   if (row_plan.source_rows[0].empty() || row_plan.source_rows[1].empty()) return nullptr;
-  const bool counted = p.reduction == Reduction::average && p.divisor_override == 0;
-  if (counted && (row_plan.row_factors[0].empty() || row_plan.row_factors[1].empty())) return nullptr;
   // Many columns one apart are summed up in another order.
   if (width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps) return nullptr;
 
@@ -175,7 +136,7 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   make_runs(row_plan, plan);
   const std::int64_t least = plan.apart ? kLeastExpanded : kLeastSummed;
   if (plan.width < (size < 4 ? least + least / 2 : least)) return nullptr;
-  if (!make_divisors(row_plan, lanes, plan)) return nullptr;
+  if (!make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
   plan.sum_pitch = plan.columns + 2 * lanes;  // vectors reach beyond
   const std::int64_t sums = larger(1, kSummedBytes / (plan.sum_pitch * static_cast<std::int64_t>(sizeof(float))));
   make_groups(sums, plan);

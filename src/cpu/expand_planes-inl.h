@@ -28,7 +28,7 @@ class SliceRows {
       : plan_(plan),
         source_(source),
         slice_(slice),
-        by_(hn::Set(D(), plan.multiplies ? 1 / plan.divisor : plan.divisor)) {}
+        by_(hn::Set(D(), plan.divisors.multiplies ? 1 / plan.divisors.all : plan.divisors.all)) {}
 
   /// Element `at` of the slice and those behind it, as far as there are any.
   HWY_INLINE V One(std::int64_t at) const { return hn::Add(hn::Zero(D()), Divided(Load(at), at)); }
@@ -56,9 +56,9 @@ class SliceRows {
   }
 
   HWY_INLINE V Divided(V v, std::int64_t at) const {
-    if (plan_.multiplies) return hn::Mul(v, by_);
-    if (plan_.divisor == 0) return hn::Div(v, hn::LoadU(D(), plan_.divisors.data() + at));
-    return Quotient(D(), v, by_, plan_.divisor < 0);
+    if (plan_.divisors.multiplies) return hn::Mul(v, by_);
+    if (plan_.divisors.all == 0) return hn::Div(v, hn::LoadU(D(), plan_.divisors.each.data() + at));
+    return Quotient(D(), v, by_, plan_.divisors.all < 0);
   }
 
   const ExpandPlan& plan_;

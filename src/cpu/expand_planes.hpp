@@ -1,7 +1,7 @@
 // Backward of sums and averages over planes, where a vector of inputs is seen by no more outputs than fill one: what its kernels need besides pointers.
 #pragma once
 
-#include "cpu/rows.hpp"
+#include "cpu/slice_divisors.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,10 +41,8 @@ struct ExpandPlan {
   std::vector<ExpandVector> vectors;
   std::int64_t most;                // outputs of a row that see a column
   std::vector<std::int32_t> lanes;  // of each vector, for each of those: which output every lane takes, -1: none
-  float divisor;                    // of all outputs; 0 where they differ
-  bool multiplies;                  // by its inverse, which is exact
-  std::vector<float> divisors;      // of a slice, where they differ
-  bool streams;                     // the target is written around the caches
+  SliceDivisors divisors;
+  bool streams;  // the target is written around the caches
 
   // Scratch, bytes from the start of a slot.
   std::int64_t sum_pitch;       // elements from the sums of one run to those of the next

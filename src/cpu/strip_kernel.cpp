@@ -71,28 +71,6 @@ void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {
   plan.first_codes.resize(plan.first_codes.size() + static_cast<std::size_t>(slack));
 }
 
-void make_divisors(const RowPlan& rows, std::int64_t slack, StripPlan& plan) {
-  plan.divisor = 1;
-  plan.multiplies = true;
-  if (rows.problem.reduction != Reduction::average) return;
-  const double slices = rows.row_factors[0].empty() ? 1 : rows.row_factors[0][0];  // of each alike
-  std::vector<float> divisors;
-  for (std::int64_t y = 0; y < plan.rows; ++y) {
-    const double row = slices * (rows.row_factors[1].empty() ? 1 : rows.row_factors[1][static_cast<std::size_t>(y)]);
-    for (std::int64_t x = 0; x < plan.columns; ++x) {
-      const double column =
-          rows.column_factor.empty() ? rows.uniform_factor : rows.column_factor[static_cast<std::size_t>(x)];
-      divisors.push_back(static_cast<float>(row * column));
-    }
-  }
-  const bool uniform = std::all_of(divisors.begin(), divisors.end(), [&](float one) { return one == divisors[0]; });
-  plan.divisor = uniform ? static_cast<double>(divisors[0]) : 0;
-  plan.multiplies = rows.factor_is_power_of_two && plan.divisor > 0;
-  if (uniform) return;
-  divisors.resize(divisors.size() + static_cast<std::size_t>(slack), 1);
-  plan.divisors = std::move(divisors);
-}
-
 void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, StripPlan& plan) {
   std::size_t at = 0;
   const auto take = [&](std::int64_t elements, std::size_t size) {
@@ -183,7 +161,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.flat = row_plan.code_kind != Codes::taps;
   plan.index_dtype = p.index_dtype;
   for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
-  if (sums) make_divisors(row_plan, lanes, plan);
+  if (sums && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
   if (p.with_indices && (plan.left > 0 || plan.top > 0)) make_first_codes(p, lanes, plan);
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
   if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;

@@ -198,12 +198,13 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
           for (int i = 1; i < kDeep * kTaps; ++i) down = hn::Add(down, row[i].taps[tap]);
           sum = hn::Add(sum, down);
         }
-        if (plan.multiplies) {
-          sum = hn::Mul(sum, hn::Set(d, static_cast<C>(1 / plan.divisor)));
+        const SliceDivisors& divisors = plan.divisors;
+        if (divisors.multiplies) {
+          sum = hn::Mul(sum, hn::Set(d, static_cast<C>(1 / divisors.all)));
         } else {
-          const auto by = plan.divisor != 0 ? hn::Set(d, static_cast<C>(plan.divisor))
-                                            : hn::LoadU(d, plan.divisors.data() + o * columns + strip.column);
-          sum = Quotient(d, sum, by, plan.divisor < 0);
+          const auto by = divisors.all != 0 ? hn::Set(d, static_cast<C>(divisors.all))
+                                            : hn::LoadU(d, divisors.each.data() + o * columns + strip.column);
+          sum = Quotient(d, sum, by, divisors.all < 0);
         }
         StoreUpTo(d, sum, room, to);
       } else {

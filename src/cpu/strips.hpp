@@ -1,7 +1,7 @@
 // Small square windows over planar rows, forward: what their kernels need besides pointers.
 #pragma once
 
-#include "cpu/rows.hpp"
+#include "cpu/slice_divisors.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,9 +34,7 @@ struct StripPlan {
   std::vector<std::int32_t>
       first_codes;  // maxima with padding in front: the index of each window's first tap, of a plane
 
-  double divisor;               // averages: of all windows, 0 where they differ
-  bool multiplies;              // by the divisor's inverse, which is exact
-  std::vector<float> divisors;  // of a slice
+  SliceDivisors divisors;  // of sums and averages
 
   // Scratch, bytes from the start of a slot.
   std::size_t packed_at, slices_at, slice_codes_at, result_at, codes_at, bytes;

@@ -1,0 +1,23 @@
+// What averages are divided by, for kernels that go through planes a slice at a time.
+#pragma once
+
+#include "cpu/rows.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace cenote::simd {
+
+struct SliceDivisors {
+  float all;                // of every output; 0 where they differ
+  bool multiplies;          // by its inverse, which is exact; sums: by 1
+  std::vector<float> each;  // where they differ: of each output of a slice, and some ones behind
+};
+
+/// What the outputs of a slice (0) or of a row (1) have to do with their divisors; nothing where one is given for all.
+double factor_of(const RowPlan& rows, int axis, std::int64_t o);
+
+/// `slack`: ones behind. False where slices have divisors of their own, or there are too many to have a table.
+bool make_slice_divisors(const RowPlan& rows, std::int64_t slack, SliceDivisors& result);
+
+}  // namespace cenote::simd
