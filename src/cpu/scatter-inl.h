@@ -346,6 +346,9 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
   return valid;
 }
 
+/// Unpooling has no windows, and adds nothing by taps.
+inline constexpr auto kNoTaps = [](const LocateJob&, const auto&) { return false; };
+
 /// Unpooling: zeros, and each value where its index points; where several point to one place, the last one stays.
 template <class U>
 bool ScatterPut(const ScatterPlan& plan, LocateFn locate, const ScatterPointers& pointers, std::int64_t begin,
@@ -368,7 +371,7 @@ bool ScatterPut(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
     const Stage plane{0, unit.positions};
     const bool fine = ForEachStretch<true>(
         plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
-        [](const LocateJob&, const auto&) { return false; },  // unpooling has no windows
+        kNoTaps,
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
           const U* from = values + offset(plan.problem.input);
           for (std::int64_t i = 0; i < count; ++i) to[spots[i] * step] = from[i];
@@ -392,7 +395,7 @@ bool ScatterTake(const ScatterPlan& plan, LocateFn locate, const ScatterPointers
     const Stage plane{0, unit.positions};
     const bool fine = ForEachStretch<true>(
         plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
-        [](const LocateJob&, const auto&) { return false; },  // unpooling has no windows
+        kNoTaps,
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
           U* to = static_cast<U*>(pointers.small_out) + offset(plan.problem.grad_input);
           for (std::int64_t i = 0; i < count; ++i) to[i] = from[spots[i] * step];
