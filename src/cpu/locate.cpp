@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "cpu/locate.cpp"
 #include <hwy/foreach_target.h>
 
+#include "cpu/flat_taps-inl.h"
 #include "cpu/index_vectors-inl.h"
 
 #include <limits>
@@ -359,6 +360,44 @@ bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
   return hn::AllTrue(d, hn::Eq(valid, one));
 }
 
+#if HWY_TARGET != HWY_SCALAR
+/// The same for all windows that FlatTaps knows.
+bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
+  const FlatTaps::D d;
+  const hn::Half<FlatTaps::D> half;
+  const hn::ScalableTag<std::uint32_t> wide;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  if (job.count < lanes) return false;
+  const Axis &height = plan.problem.axis[1], &width = plan.problem.axis[2];
+  const bool whole_planes = !plan.rows.empty();
+  const std::int64_t line = job.depth.first * height.input + job.height.first - job.height.skipped * job.height.step;
+  const auto origin = hn::Set(wide, static_cast<std::uint32_t>(line * width.input - job.base));
+  const auto* begins = whole_planes ? job.corners : job.origins;
+  const Elements elements(plan, job);
+  FlatTaps flat(plan, job);
+  for (std::int64_t next = 0; next < job.count; next += lanes) {
+    const std::int64_t i = next + lanes <= job.count ? next : job.count - lanes;
+    auto window = [&](const std::uint16_t* table)
+                      HWY_ATTR { return job.one_column ? hn::Set(d, *table) : hn::LoadU(d, table + i); };
+    const auto taps = job.dtype == DType::u8 ? FlatTaps::Load(static_cast<const std::uint8_t*>(job.indices) + i)
+                                             : FlatTaps::Load(static_cast<const std::uint16_t*>(job.indices) + i);
+    const auto distance = flat.Distance(taps, window(job.flat_skips), window(job.flat_limits));
+    auto put = [&](std::int64_t at, hn::Vec<decltype(half)> part) HWY_ATTR {
+      const auto begin = job.one_column ? hn::Set(wide, *begins) : hn::LoadU(wide, begins + at);
+      const auto position = hn::Add(begin, hn::PromoteTo(wide, part));
+      if (whole_planes) {
+        hn::StoreU(position, wide, job.spots + at);
+      } else {
+        elements.Put(at, hn::Add(origin, position), hn::Eq(position, position));
+      }
+    };
+    put(i, hn::LowerHalf(half, distance));
+    put(i + lanes / 2, hn::UpperHalf(half, distance));
+  }
+  return flat.AreTaps();
+}
+#endif
+
 /// Taps of any windows.
 template <class Windows>
 bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
@@ -447,7 +486,10 @@ bool Load(const LocateJob& job) {
 }
 
 bool Locate(const ScatterPlan& plan, const LocateJob& job) {
-  if (!plan.corners.empty() && LocateFewTaps(plan, job)) return true;
+  if (!plan.left.empty() && LocateFewTaps(plan, job)) return true;
+#if HWY_TARGET != HWY_SCALAR
+  if (!plan.flat_skips.empty() && LocateFlatTaps(plan, job)) return true;
+#endif
   if (!Load(job)) {
     for (std::int64_t i = 0; i < job.count; ++i) job.spots[i] = kNowhere;
     ToElements(plan, job);

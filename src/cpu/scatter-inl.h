@@ -13,8 +13,9 @@
 #include "cpu/index_vectors-inl.h"
 #include "cpu/scatter.hpp"
 #include "cpu/stream-inl.h"
-#include "cpu/tap_spots-inl.h"
+#include "cpu/tap_columns-inl.h"
 #include "cpu/thresholds.hpp"
+#include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -27,13 +28,12 @@ struct Stage {
 /// Calls visit(offset, count) for stretches of the unit's outputs in their order, located in `spots`: offset(layout) is the first
 /// one's element in a tensor of the small side. Before each step along the plan's axis, advance(first, end) is told which slices
 /// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one. Where the plan adds by taps,
-/// add(job, offset) does it all; only where that finds an index that is no tap, it is located what that is.
+/// add(job, columns, offset) does it for several columns; where it finds an index that is no tap, it does nothing and they are located.
 template <bool kSkipWrong, class Advance, class Add, class Visit>
 HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit, const void* indices,
                                std::uint32_t* spots, const Advance& advance, const Add& add, const Visit& visit) {
   const Problem& p = plan.problem;
   const auto index_bytes = static_cast<std::int64_t>(size_of(p.index_dtype));
-  const std::int64_t wide = plan.expanded ? plan.inner : 1;  // elements per column in the tables
   bool valid = true;
   LocateJob job{};
   job.dtype = p.index_dtype;
@@ -53,7 +53,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   auto first_of = [&](int axis) { return whole ? std::int64_t{0} : unit.outputs_first[axis]; };
   const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
   const std::int64_t columns =
-      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * wide;
+      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * plan.wide;
   if (whole) reach(0, p.axis[plan.axis].input);
   for (std::int64_t od = first_of(0); od < depths; ++od) {
     job.depth = window(p.axis[0], od);
@@ -61,7 +61,9 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
     for (std::int64_t oh = first_of(1); oh < heights; ++oh) {
       job.height = window(p.axis[1], oh);
       if (plan.axis == 1 && !whole) reach_windows(oh, oh);
-      for (std::int64_t x = first_of(2) * wide; x < columns; x += job.one_column ? 1 : plan.segment) {
+      std::int64_t stretch = 0;
+      for (std::int64_t x = first_of(2) * plan.wide; x < columns; x += stretch) {
+        stretch = job.one_column ? 1 : plan.segment;
         job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
         job.first = plan.first.data() + x;
         job.taps = plan.taps.data() + x;
@@ -71,26 +73,30 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
           job.skips = plan.skips.data() + x;
           job.limits = plan.limits.data() + x;
         }
-        if (!plan.corners.empty()) {
-          job.corners = plan.corners.data() + x;
-          job.left = plan.left.data() + x;
+        if (!plan.corners.empty()) job.corners = plan.corners.data() + x;
+        if (!plan.left.empty()) job.left = plan.left.data() + x;
+        if (!plan.flat_skips.empty()) {
+          job.flat_skips = plan.flat_skips.data() + x;
+          job.flat_limits = plan.flat_limits.data() + x;
         }
         job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {
-          reach_windows(x / wide, (x + (job.one_column ? 1 : job.count) - 1) / wide);
+          reach_windows(x / plan.wide, (x + (job.one_column ? 1 : job.count) - 1) / plan.wide);
         }
         auto offset = [&](const Layout& l) HWY_ATTR {
           return unit.major * l.n + (unit.minor + unit.channel) * l.c + od * l.d + oh * l.h +
                  (plan.expanded || whole ? x : x * l.w);
         };
         job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
-        for (std::int64_t b = 0; b < job.count * index_bytes; b += 64)
-          hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
         if (plan.by_taps) {
-          const bool fine = add(job, offset) || locate(plan, job);  // what is no tap of its window may be "none"
-          valid = valid && fine;
-          continue;
+          const std::int64_t together = smaller(larger(kTapElements / unit.channels, 1), columns - x);
+          if (add(job, together, offset)) {
+            stretch = together;
+            continue;
+          }
         }
+        for (std::int64_t b = 0; job.one_column && b < job.count * index_bytes; b += 64)
+          hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
         const bool located = locate(plan, job);
         valid = valid && located;
         if (located || !kSkipWrong) visit(offset, job.count);
@@ -264,12 +270,9 @@ void AddSpots(const std::uint32_t* HWY_RESTRICT spots, const C* HWY_RESTRICT gra
   };
   std::int64_t first = 0;
   for (; first + kPlanesInTurns * run <= count && run < count; first += kPlanesInTurns * run) {
-    static_assert(kPlanesInTurns == 4);
     for (std::int64_t i = first; i < first + run; ++i) {
-      add(i);
-      add(i + run);
-      add(i + 2 * run);
-      add(i + 3 * run);
+      CENOTE_UNROLL
+      for (std::int64_t plane = 0; plane < kPlanesInTurns; ++plane) add(i + plane * run);
     }
   }
   for (; first < count; ++first) add(first);
@@ -313,11 +316,14 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
       }
     }
     C* HWY_RESTRICT sums = rolling.sums();
-    TapSpots tap_spots(plan, static_cast<std::uint32_t>(plan.capacity * plan.slice * unit.channels));
+    const bool columns = plan.inner > 1 && !plan.expanded;  // what the processor fetches ahead ends with each of them
+#if HWY_TARGET != HWY_SCALAR
+    const TapColumns<T, C> tap_columns(plan, unit.channels);
+#endif
     auto gradient_at = [&](const auto& offset, std::int64_t count) HWY_ATTR -> const C* {
       const T* gradient = gradients + offset(plan.problem.grad_output);
       if constexpr (std::is_same_v<T, C>) {
-        for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
+        for (std::int64_t i = 0; columns && i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
           hwy::Prefetch(gradient + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)) + i);
         return gradient;
       } else {
@@ -328,10 +334,15 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
     const bool fine = ForEachStretch<false>(
         plan, locate, unit, pointers.indices, spots,
         [&](std::int64_t first, std::int64_t stop) HWY_ATTR { return rolling.Advance(first, stop); },
-        [&](const LocateJob& job, const auto& offset) HWY_ATTR {
-          tap_spots.Place(job);
-          return tap_spots.Add(static_cast<const std::uint8_t*>(job.indices), gradient_at(offset, job.count), job.count,
-                               sums);
+        [&]([[maybe_unused]] const LocateJob& job, [[maybe_unused]] std::int64_t together,
+            [[maybe_unused]] const auto& offset) HWY_ATTR {
+#if HWY_TARGET == HWY_SCALAR
+          return false;
+#else
+          if (!AreTaps(plan, job, together, unit.channels)) return false;
+          tap_columns.Add(job, together, gradients + offset(plan.problem.grad_output), values, sums);
+          return true;
+#endif
         },
         [&](const auto& offset, std::int64_t count) HWY_ATTR {
           const C* HWY_RESTRICT gradient = gradient_at(offset, count);
@@ -347,7 +358,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
 }
 
 /// Unpooling has no windows, and adds nothing by taps.
-inline constexpr auto kNoTaps = [](const LocateJob&, const auto&) { return false; };
+inline constexpr auto kNoTaps = [](const LocateJob&, std::int64_t, const auto&) { return false; };
 
 /// Unpooling: zeros, and each value where its index points; where several point to one place, the last one stays.
 template <class U>

@@ -74,9 +74,8 @@ std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const Ro
   std::string explain = unpool ? p.pass == Pass::forward ? "zeros, then each value where its index points"
                                                          : "each gradient from where its index points"
                                : std::string("scatter: each gradient is added where its index points, ") +
-                                     (plan.in_place  ? "in place; "
-                                      : plan.by_taps ? "where a table of taps says, in scratch; "
-                                                     : "in scratch; ") +
+                                     (plan.in_place ? "in place; " : "in scratch; ") +
+                                     (plan.by_taps ? "columns whose taps are looked at together; " : "") +
                                      std::to_string(plan.bands.size()) + (plan.bands.size() == 1 ? " band" : " bands") +
                                      " of " + std::to_string(plan.bands.front().slices * plan.slice) + " positions";
   if (plan.chunks > 1) explain += ", " + std::to_string(plan.chunk) + " channels at a time";

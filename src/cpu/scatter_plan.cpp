@@ -45,6 +45,17 @@ std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
   return static_cast<std::uint32_t>(d << 16 | h << 8 | w);
 }
 
+/// Whether a tap's row is the upper half of a 16-bit multiplication, and its distance from the window's first has 16 bits; see FlatTaps.
+bool has_flat_taps(const Problem& p) {
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const std::int64_t most = std::int64_t{1} << 16;
+  auto reach = [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation; };
+  return depth.kernel == 1 && window(depth, depth.output - 1).count == 1 && width.kernel > 1 &&
+         height.kernel * width.kernel * width.kernel <= most &&
+         (p.index_dtype == DType::u8 || p.index_dtype == DType::u16) && reach(width) < most / 2 &&
+         (reach(height) == 0 || width.input < most / 2 / reach(height));
+}
+
 void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   for (std::int64_t z = 0; z < depth.kernel; ++z) {
@@ -59,7 +70,8 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
   plan.tap_places.resize(plan.tap_offsets.size(), kNowhere);
 
-  const bool few = depth.kernel * height.kernel * width.kernel <= kFewTaps && p.index_dtype == DType::u8;
+  const bool flat = has_flat_taps(p);
+  const bool few = !flat && depth.kernel * height.kernel * width.kernel <= kFewTaps && p.index_dtype == DType::u8;
   auto taps_left = [](const Window& d, const Window& h, const Window& w) {
     std::uint32_t bits = 0;
     for (std::int64_t z = d.skipped; z < d.skipped + d.count; ++z) {
@@ -77,8 +89,8 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   };
   if (plan.rows.empty()) {
     const Window whole{0, 1, 1, 0, 1, 1};
-    for (std::int64_t i = 0; i < width.output * (plan.expanded ? plan.inner : 1); ++i) {
-      const Window w = window(width, plan.expanded ? i / plan.inner : i);
+    for (std::int64_t i = 0; i < width.output * plan.wide; ++i) {
+      const Window w = window(width, i / plan.wide);
       add(origin(w), whole, whole, w);
     }
   } else {
@@ -94,7 +106,7 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
         }
       }
     }
-    if (few) plan.corners = plan.origins;
+    if (few || flat) plan.corners = plan.origins;
     const std::size_t outputs = plan.origins.size();
     auto repeat = [&](std::vector<std::uint32_t>& table, std::int64_t apart) {
       table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.group));
@@ -107,14 +119,13 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.corners, &plan.left}) {
     if (!table->empty()) table->resize(table->size() + kTableSlack);
   }
-}
-
-/// Windows that overlap so much that the sums are worth to be kept near, and indices so small that they may be read in pieces.
-bool is_seen_often(const Problem& p) {
-  std::int64_t seen = 1;
-  for (const Axis& axis : p.axis)
-    if (axis.rule == WindowRule::sliding) seen *= smaller(larger(1, axis.kernel / axis.stride), kSeenOften);
-  return p.index_kind == IndexKind::window && seen >= kSeenOften;
+  auto narrow = [&](const std::vector<std::uint32_t>& table, std::vector<std::uint16_t>& to) {
+    for (const std::uint32_t bytes : table) to.push_back(static_cast<std::uint16_t>(bytes));
+  };
+  if (flat) {
+    narrow(plan.skips, plan.flat_skips);
+    narrow(plan.limits, plan.flat_limits);
+  }
 }
 
 /// Where windows are no deeper than a slice, every slice is a plane of its own, if they are as far apart as a channel's are from the next one's.
@@ -245,9 +256,6 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.chunk = plan.inner;
   plan.chunks = 1;
   while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
-  // Chunks are not written around the caches.
-  const bool kept_near = !unpool && is_seen_often(p) && described.bytes_moved < kStreamBytes;
-  while (kept_near && plan.chunk >= 2 * kWideColumn && reach * column_bytes * plan.chunk > kNearBytes) halve();
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
   const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
@@ -275,19 +283,20 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.expanded = channels_last && !plan.compares && plan.inner < kWideColumn && columns <= kMostColumns / plan.inner &&
                   plan.chunk == plan.inner && (small.w == plan.inner || columns == 1) &&
                   (p.indices.w == plan.inner || columns == 1);
+  plan.wide = plan.expanded ? plan.inner : 1;
   plan.segment = kSegment;
   if (plan.axis == 2) {  // no longer than scratch
     const std::int64_t step = cut_axis.rule == WindowRule::adaptive ? cut_axis.kernel : cut_axis.stride;
-    const std::int64_t fitting = (plan.capacity - reach) / step * (plan.expanded ? plan.inner : 1);
+    const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide;
     plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
   }
   const bool tabled = make_plane_tables(p, small, plan);
-  for (std::int64_t i = 0; !tabled && i < columns * (plan.expanded ? plan.inner : 1); ++i) {
-    const Window w = window(axis[2], plan.expanded ? i / plan.inner : i);
+  for (std::int64_t i = 0; !tabled && i < columns * plan.wide; ++i) {
+    const Window w = window(axis[2], i / plan.wide);
     plan.first.push_back(static_cast<std::uint32_t>(smaller(w.first, INT32_MAX)));
     plan.taps.push_back(static_cast<std::uint32_t>(w.count));
     plan.skipped.push_back(static_cast<std::uint32_t>(smaller(w.skipped, INT32_MAX)));
-    if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.inner));
+    if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.wide));
   }
   for (auto* table : {&plan.first, &plan.taps, &plan.skipped, &plan.channel}) {
     if (!tabled) table->resize(table->size() + kTableSlack);
@@ -303,12 +312,12 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
                       axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
-  plan.by_taps = !plan.tap_offsets.empty() && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded &&
-                 !plan.in_place && plan.bands.size() == 1;
+  plan.by_taps =
+      !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded && plan.axis != 2;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at = unpool ? 0
                          : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
-                                   static_cast<std::size_t>(plan.by_taps ? plan.chunk : kSpare) * lane);
+                                   static_cast<std::size_t>(kSpare) * lane);
   if (plan.in_place) plan.spots_at = 0;
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
   const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kTableSlack;

@@ -67,9 +67,10 @@ struct ScatterPlan {
   bool streams;           // the large side is written around the caches
   bool in_place;          // sums are taken in the large side itself instead of scratch
   bool compares;      // columns of many channels and windows of few taps: each tap is compared with a vector of indices
-  bool by_taps;       // columns of many channels: where the taps of a window lie is worked out once for all channels
+  bool by_taps;       // columns of many channels: see tap_columns-inl.h
   bool wide_windows;  // many outputs in a row have one winner
   bool expanded;      // columns of so few channels that whole rows are located in one go
+  std::int64_t wide;  // elements of a column in the tables: its channels where expanded, else 1
   std::vector<std::uint32_t> first, taps, skipped,
       channel;  // of the windows of each output column, or (expanded) element
   // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of
@@ -82,9 +83,11 @@ struct ScatterPlan {
   // are located whole) where its unclipped window begins, which taps are cut off in front of it, and the last one left behind them.
   std::vector<std::uint32_t> tap_offsets, tap_places;
   std::vector<std::uint32_t> origins, skips, limits;
-  // The same for windows of few taps in planes located whole: the element where an output's unclipped window begins, and a bit for each
-  // tap that its clipping leaves.
+  // In planes located whole, the element where an output's unclipped window begins, and for windows of few taps a bit for each
+  // that its clipping leaves.
   std::vector<std::uint32_t> corners, left;
+  // `skips` and `limits` in two bytes, where windows have no depth and all that is known of their taps fits in 16 bits; else empty.
+  std::vector<std::uint16_t> flat_skips, flat_limits;
   Divider width, height;  // of the large side
   std::uint32_t step[3];
   bool dilated;
@@ -123,6 +126,7 @@ struct LocateJob {
   const std::uint32_t *first, *taps, *skipped;    // of each output's window along the row, or (one_column) of all
   const std::uint32_t *origins, *skips, *limits;  // the same where taps have tables
   const std::uint32_t *corners, *left;
+  const std::uint16_t *flat_skips, *flat_limits;
   const std::uint32_t* channel;  // of each output; null where planar or one_column
   bool one_column;               // the outputs are the channels of one column
   Window depth, height;

@@ -61,11 +61,8 @@ inline constexpr std::int64_t kRowPass = 4;
 inline constexpr std::int64_t kBandBytes = 256 * 1024;
 /// Columns are taken apart only where a single window's slices take more than this.
 inline constexpr std::int64_t kMostBandBytes = 4 * 1024 * 1024;
-/// Where an input is seen by so many outputs, columns of taps are taken apart as soon as a window's slices take more than these bytes:
-/// what a column costs whatever its channels against sums that are near. (Two threads, 9x9/1 and 13x13/1 over 20 x 20 x 512: 715 and 744 us with 256 channels, 739 and 702 with 128, 762 and 840
-/// with 64; 7x7/1 over 64 x 64 x 128 870 with 128, 577 with 64. Windows that overlap less are slower.)
-inline constexpr std::int64_t kSeenOften = 32;
-inline constexpr std::int64_t kNearBytes = 160 * 1024;
+/// Elements of columns whose taps are looked at before their gradients are added: not measured beside others, 2 KiB of taps and 8 KiB of gradients stay in L1.
+inline constexpr std::int64_t kTapElements = 2048;
 /// Outputs in a row that see one input, from which on most have the winner of the one before: a branch then costs less than a sum that waits
 /// for itself in memory. (One apart over 3 x 1024 x 1024: 31x31 4936 us without and 3059 with, 15x15 4136 and 3372, 9x9 3219 and 4128.)
 inline constexpr std::int64_t kLongRuns = 12;

@@ -1,0 +1,99 @@
+// Gradients of rows of columns of many channels, added where their taps say.
+#if defined(CENOTE_CPU_TAP_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef CENOTE_CPU_TAP_COLUMNS_INL_H_
+#undef CENOTE_CPU_TAP_COLUMNS_INL_H_
+#else
+#define CENOTE_CPU_TAP_COLUMNS_INL_H_
+#endif
+
+#include <cstring>
+
+#include "cpu/flat_taps-inl.h"
+#include "cpu/scatter_plan.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+#if HWY_TARGET != HWY_SCALAR
+/// Whether the taps of all these columns, the job's and the ones behind it, are taps of their windows.
+inline HWY_NOINLINE bool AreTaps(const ScatterPlan& plan, const LocateJob& job, std::int64_t columns,
+                                 std::int64_t channels) {
+  const FlatTaps::D d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto* taps = static_cast<const std::uint8_t*>(job.indices);
+  FlatTaps flat(plan, job);
+  for (std::int64_t x = 0; x < columns; ++x, taps += plan.problem.indices.w) {
+    const auto skips = hn::Set(d, job.flat_skips[x]), limits = hn::Set(d, job.flat_limits[x]);
+    if (channels < lanes) {
+      HWY_ALIGN std::uint8_t few[HWY_MAX_BYTES];
+      std::memset(few, taps[0], sizeof(few));
+      std::memcpy(few, taps, static_cast<std::size_t>(channels));
+      flat.Distance(FlatTaps::Load(few), skips, limits);
+      continue;
+    }
+    for (std::int64_t c = 0; c < channels; c += lanes)
+      flat.Distance(FlatTaps::Load(taps + smaller(c, channels - lanes)), skips, limits);
+  }
+  return flat.AreTaps();
+}
+
+/// Windows without depth, and taps of a byte, of some channels of each column.
+template <class T, class C>
+class TapColumns {
+ public:
+  TapColumns(const ScatterPlan& plan, std::int64_t channels) : plan_(plan), channels_(channels) {
+    for (std::size_t tap = 0; plan.by_taps && tap < plan.tap_offsets.size() - kTableSlack; ++tap)
+      offsets_[tap] = plan.tap_offsets[tap] * static_cast<std::uint32_t>(channels);
+  }
+
+  /// Adds the gradients of such columns; those of taps outside of the band are nobody's.
+  HWY_NOINLINE void Add(const LocateJob& job, std::int64_t columns, const T* gradient, C* HWY_RESTRICT values,
+                        C* HWY_RESTRICT sums) const {
+    const Axis *height = &plan_.problem.axis[1], *width = &plan_.problem.axis[2];
+    const Window& rows = job.height;
+    const std::int64_t slice = job.depth.first * height->input;
+    const std::int64_t line = slice + rows.first - rows.skipped * rows.step;
+    const std::int64_t start = (slice + rows.first) * width->input - job.base;
+    const std::int64_t end = (slice + rows.first + (rows.count - 1) * rows.step + 1) * width->input - job.base;
+    const bool inside = start >= 0 && end <= job.positions;
+    const auto elements = static_cast<std::uint64_t>(job.positions) * static_cast<std::uint64_t>(channels_);
+    const auto* taps = static_cast<const std::uint8_t*>(job.indices);
+    for (std::int64_t x = 0; x < columns; ++x) {
+      const C* HWY_RESTRICT from = values;
+      if constexpr (std::is_same_v<T, C>) {
+        from = gradient;
+      } else {
+        LoadElements(gradient, values, channels_);
+      }
+      const std::int64_t column =
+          static_cast<std::int32_t>(job.origins[x]);  // an unclipped window may begin before the row
+      const std::int64_t begin = (line * width->input + column - job.base) * channels_;
+      if (inside) {
+        for (std::int64_t c = 0; c < channels_; ++c) {
+          C& sum = sums[begin + c + offsets_[taps[c]]];
+          sum = WrappingSum(sum, from[c]);
+        }
+      } else {
+        C elsewhere[kSpare] = {};
+        for (std::int64_t c = 0; c < channels_; ++c) {
+          const std::int64_t spot = begin + c + offsets_[taps[c]];
+          C& sum = static_cast<std::uint64_t>(spot) < elements ? sums[spot] : elsewhere[c % kSpare];
+          sum = WrappingSum(sum, from[c]);
+        }
+      }
+      taps += plan_.problem.indices.w;
+      gradient += plan_.problem.grad_output.w;
+    }
+  }
+
+ private:
+  const ScatterPlan& plan_;
+  std::int64_t channels_;
+  std::uint32_t offsets_[256];
+};
+#endif
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
