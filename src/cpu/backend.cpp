@@ -7,6 +7,7 @@
 #include "cpu/scatter_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
 #include "cpu/transposed.hpp"
+#include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
+    if (!kernel) kernel = make_unpool_kernel(described);
     if (!kernel) kernel = make_scatter_kernel(described, kernels, target);
     if (!kernel) {
       kernel = make_plane_kernel(described, plain_function(p));

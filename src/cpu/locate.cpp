@@ -412,7 +412,6 @@ bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
   const auto skipped_d = static_cast<std::uint32_t>(job.depth.skipped),
              skipped_h = static_cast<std::uint32_t>(job.height.skipped);
   const std::uint32_t step_d = plan.step[0], step_h = plan.step[1], step_w = plan.step[2];
-  const std::uint32_t none = plan.problem.op == Op::max_unpool ? kBeyond : kNowhere;  // unpooling knows no "none"
   const auto base = static_cast<std::uint32_t>(job.base);
   std::uint32_t* HWY_RESTRICT spots = job.spots;
   std::uint32_t wrong = 0;
@@ -427,21 +426,13 @@ bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
     const bool valid = w < windows.TapsOf(i) && h < high && d < deep;
     const std::uint32_t flat =
         ((first_d + d * step_d) * plane_height + first_h + h * step_h) * plane_width + windows.FirstOf(i) + w * step_w;
-    wrong |= valid || index == none ? 0U : 1U;
+    wrong |= valid || index == kNowhere ? 0U : 1U;
     spots[i] = valid ? flat - base : kNowhere;
   }
   return wrong == 0;
 }
 
-/// Unpooling: any place of the plane will do.
-bool LocateAnywhere(const ScatterPlan& plan, const LocateJob& job) {
-  const auto places = static_cast<std::uint32_t>(plane_size(plan.problem));
-  std::uint32_t wrong = 0;
-  for (std::int64_t i = 0; i < job.count; ++i) wrong |= job.spots[i] < places ? 0U : 1U;
-  return wrong == 0;
-}
-
-/// The same for spots that are positions so far.
+/// Spots that are positions so far.
 void ToElements(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -457,7 +448,6 @@ bool LocateByDivision(const ScatterPlan& plan, const LocateJob& job, const Windo
   if (plan.problem.index_kind == IndexKind::window) {
     return LocateTaps(plan, job, windows);
   }
-  if (plan.problem.op == Op::max_unpool) return LocateAnywhere(plan, job);
   const bool deep = plan.problem.axis[0].input > 1;
   if (plan.dilated) return LocateFlat<true, true>(plan, job, windows);
   return deep ? LocateFlat<false, true>(plan, job, windows) : LocateFlat<false, false>(plan, job, windows);
@@ -466,7 +456,7 @@ bool LocateByDivision(const ScatterPlan& plan, const LocateJob& job, const Windo
 template <class Windows>
 bool LocateIn(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   const std::int64_t rows = job.depth.count * job.height.count;
-  if (plan.problem.index_kind != IndexKind::window && plan.problem.op != Op::max_unpool && rows > 0) {
+  if (plan.problem.index_kind != IndexKind::window && rows > 0) {
     if (plan.step[2] == 1 && rows <= kTriedRows) return LocateInRows(plan, job, windows);
     if (plan.step[2] > 1 && rows * plan.problem.axis[2].kernel <= kTriedRows) return LocateTapByTap(plan, job, windows);
   }

@@ -1,4 +1,4 @@
-// The scatters: gradients of the max family summed up where their indices point, unpooled values put there and taken from there.
+// The scatters: gradients of the max family summed up where their indices point.
 #if defined(CENOTE_CPU_SCATTER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_SCATTER_INL_H_
 #undef CENOTE_CPU_SCATTER_INL_H_
@@ -26,10 +26,9 @@ struct Stage {
 };
 
 /// Calls visit(offset, count) for stretches of the unit's outputs in their order, located in `spots`: offset(layout) is the first
-/// one's element in a tensor of the small side. Before each step along the plan's axis, advance(first, end) is told which slices
-/// its windows reach into. Stretches with a wrong index are left out where kSkipWrong. False when there was one. Where the plan adds by taps,
-/// add(job, columns, offset) does it for several columns; where it finds an index that is no tap, it does nothing and they are located.
-template <bool kSkipWrong, class Advance, class Add, class Visit>
+/// one's element in a tensor of the outputs. Before each step along the plan's axis, advance(first, end) is told which slices
+/// its windows reach into. False when an index was wrong. Where the plan adds by taps, add(job, columns, offset) does it for several columns; where it finds an index that is no tap, it does nothing and they are located.
+template <class Advance, class Add, class Visit>
 HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit, const void* indices,
                                std::uint32_t* spots, const Advance& advance, const Add& add, const Visit& visit) {
   const Problem& p = plan.problem;
@@ -38,7 +37,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   LocateJob job{};
   job.dtype = p.index_dtype;
   job.one_column = plan.inner > 1 && !plan.expanded;
-  job.step = static_cast<std::uint32_t>(plan.inner == 1 ? 1 : p.op == Op::max_unpool ? plan.position : unit.channels);
+  job.step = static_cast<std::uint32_t>(plan.inner == 1 ? 1 : unit.channels);
   job.spots = spots;
   auto reach = [&](std::int64_t first, std::int64_t end) HWY_ATTR {
     const Stage stage = advance(first, end);
@@ -97,9 +96,8 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
         }
         for (std::int64_t b = 0; job.one_column && b < job.count * index_bytes; b += 64)
           hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
-        const bool located = locate(plan, job);
-        valid = valid && located;
-        if (located || !kSkipWrong) visit(offset, job.count);
+        valid = locate(plan, job) && valid;
+        visit(offset, job.count);
       }
     }
   }
@@ -201,7 +199,7 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
   const std::int64_t height = p.axis[1].input, width = p.axis[2].input, channels = unit.channels;
   const std::int64_t slab = unit.slab * height * width;
   const auto* indices = static_cast<const std::int64_t*>(pointers.indices);
-  const auto* gradients = static_cast<const T*>(pointers.small_in);
+  const auto* gradients = static_cast<const T*>(pointers.grad_output);
   const auto none = hn::Set(di, Code{-1});
   auto wrong = hn::Zero(di);
   Stage stage{};
@@ -302,12 +300,12 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
                 std::int64_t end, char* scratch) {
   auto* spots = reinterpret_cast<std::uint32_t*>(scratch + plan.spots_at);
   C* values = reinterpret_cast<C*>(scratch + plan.values_at);
-  const auto* gradients = static_cast<const T*>(pointers.small_in);
+  const auto* gradients = static_cast<const T*>(pointers.grad_output);
   StreamWriter writer;
   bool valid = true;
   for (std::int64_t index = begin; index < end; ++index) {
     const ScatterUnit unit(plan, index);
-    RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.large_out, writer);
+    RollingSums<T, C> rolling(plan, unit, reinterpret_cast<C*>(scratch), pointers.grad_input, writer);
     if constexpr (hwy::IsFloat<C>() && kHasGathers) {
       if (plan.compares && unit.channels >= static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>()))) {
         valid = CompareColumns(plan, pointers, unit, rolling) && valid;
@@ -331,7 +329,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
         return values;
       }
     };
-    const bool fine = ForEachStretch<false>(
+    const bool fine = ForEachStretch(
         plan, locate, unit, pointers.indices, spots,
         [&](std::int64_t first, std::int64_t stop) HWY_ATTR { return rolling.Advance(first, stop); },
         [&]([[maybe_unused]] const LocateJob& job, [[maybe_unused]] std::int64_t together,
@@ -352,65 +350,6 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
         });
     rolling.Finish();
-    valid = valid && fine;
-  }
-  return valid;
-}
-
-/// Unpooling has no windows, and adds nothing by taps.
-inline constexpr auto kNoTaps = [](const LocateJob&, std::int64_t, const auto&) { return false; };
-
-/// Unpooling: zeros, and each value where its index points; where several point to one place, the last one stays.
-template <class U>
-bool ScatterPut(const ScatterPlan& plan, LocateFn locate, const ScatterPointers& pointers, std::int64_t begin,
-                std::int64_t end, char* scratch) {
-  auto* spots = reinterpret_cast<std::uint32_t*>(scratch + plan.spots_at);
-  const auto* values = static_cast<const U*>(pointers.small_in);
-  const Layout& l = plan.problem.output;
-  bool valid = true;
-  for (std::int64_t index = begin; index < end; ++index) {
-    const ScatterUnit unit(plan, index);
-    U* to = static_cast<U*>(pointers.large_out) + unit.major * l.n + (unit.minor + unit.channel) * l.c;
-    const std::int64_t step = plan.inner == 1 ? plan.position : 1;
-    if (plan.position == unit.channels) {
-      std::memset(to, 0, static_cast<std::size_t>(unit.positions * unit.channels) * sizeof(U));
-    } else {
-      for (std::int64_t i = 0; i < unit.positions; ++i) {
-        for (std::int64_t c = 0; c < unit.channels; ++c) to[i * plan.position + c] = 0;
-      }
-    }
-    const Stage plane{0, unit.positions};
-    const bool fine = ForEachStretch<true>(
-        plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
-        kNoTaps,
-        [&](const auto& offset, std::int64_t count) HWY_ATTR {
-          const U* from = values + offset(plan.problem.input);
-          for (std::int64_t i = 0; i < count; ++i) to[spots[i] * step] = from[i];
-        });
-    valid = valid && fine;
-  }
-  return valid;
-}
-
-/// The backward of unpooling: each gradient from where its index points.
-template <class U>
-bool ScatterTake(const ScatterPlan& plan, LocateFn locate, const ScatterPointers& pointers, std::int64_t begin,
-                 std::int64_t end, char* scratch) {
-  auto* spots = reinterpret_cast<std::uint32_t*>(scratch + plan.spots_at);
-  const Layout& l = plan.problem.grad_output;
-  bool valid = true;
-  for (std::int64_t index = begin; index < end; ++index) {
-    const ScatterUnit unit(plan, index);
-    const U* from = static_cast<const U*>(pointers.large_in) + unit.major * l.n + (unit.minor + unit.channel) * l.c;
-    const std::int64_t step = plan.inner == 1 ? plan.position : 1;
-    const Stage plane{0, unit.positions};
-    const bool fine = ForEachStretch<true>(
-        plan, locate, unit, pointers.indices, spots, [&](std::int64_t, std::int64_t) HWY_ATTR { return plane; },
-        kNoTaps,
-        [&](const auto& offset, std::int64_t count) HWY_ATTR {
-          U* to = static_cast<U*>(pointers.small_out) + offset(plan.problem.grad_input);
-          for (std::int64_t i = 0; i < count; ++i) to[i] = from[spots[i] * step];
-        });
     valid = valid && fine;
   }
   return valid;

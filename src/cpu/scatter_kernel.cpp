@@ -19,24 +19,12 @@ class ScatterKernel final : public Kernel {
         scatter_(scatter),
         locate_(locate),
         bytes_(described.bytes_moved),
-        empty_windows_(problem_.op != Op::max_unpool && has_empty_windows(problem_)),
+        empty_windows_(has_empty_windows(problem_)),
         scratch_(slot_count(), plan_.bytes) {}
 
   Status run(const RunArgs& args) const noexcept override {
     const Problem& p = problem_;
-    const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
-    ScatterPointers pointers{};
-    pointers.indices = args.saved_indices;
-    if (unpool && forward) {
-      pointers.small_in = args.input;
-      pointers.large_out = args.output;
-    } else if (unpool) {
-      pointers.large_in = args.grad_output;
-      pointers.small_out = args.grad_input;
-    } else {
-      pointers.small_in = args.grad_output;
-      pointers.large_out = args.grad_input;
-    }
+    const ScatterPointers pointers{args.saved_indices, args.grad_output, args.grad_input};
     std::atomic<bool> valid{true};
     split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
       const ScratchPool::Lease lease(scratch_);
@@ -62,24 +50,17 @@ class ScatterKernel final : public Kernel {
 std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const RowKernels& kernels,
                                             const Target& target) {
   const Problem& p = described.problem;
-  const bool unpool = p.op == Op::max_unpool;
-  const bool max_backward = p.pass == Pass::backward && p.with_indices && p.op != Op::fractional_max_pool && !unpool;
-  if (!unpool && !max_backward) return nullptr;
+  if (p.pass != Pass::backward || !p.with_indices || p.op == Op::fractional_max_pool || p.op == Op::max_unpool)
+    return nullptr;
   ScatterPlan plan;
-  if (!make_scatter_plan(described, unpool ? 1 : kernels.fold_lane, plan)) return nullptr;
-  const std::size_t size = size_of(p.dtype);
-  const ScatterFn scatter = !unpool                   ? kernels.scatter_add
-                            : p.pass == Pass::forward ? scatter_put(target.index, size)
-                                                      : scatter_take(target.index, size);
-  std::string explain = unpool ? p.pass == Pass::forward ? "zeros, then each value where its index points"
-                                                         : "each gradient from where its index points"
-                               : std::string("scatter: each gradient is added where its index points, ") +
-                                     (plan.in_place ? "in place; " : "in scratch; ") +
-                                     (plan.by_taps ? "columns whose taps are looked at together; " : "") +
-                                     std::to_string(plan.bands.size()) + (plan.bands.size() == 1 ? " band" : " bands") +
-                                     " of " + std::to_string(plan.bands.front().slices * plan.slice) + " positions";
+  if (!make_scatter_plan(described, kernels.fold_lane, plan)) return nullptr;
+  std::string explain = std::string("scatter: each gradient is added where its index points, ") +
+                        (plan.in_place ? "in place; " : "in scratch; ") +
+                        (plan.by_taps ? "columns whose taps are looked at together; " : "") +
+                        std::to_string(plan.bands.size()) + (plan.bands.size() == 1 ? " band" : " bands") + " of " +
+                        std::to_string(plan.bands.front().slices * plan.slice) + " positions";
   if (plan.chunks > 1) explain += ", " + std::to_string(plan.chunk) + " channels at a time";
-  auto kernel = std::make_unique<ScatterKernel>(described, std::move(plan), scatter, locate(target.index));
+  auto kernel = std::make_unique<ScatterKernel>(described, std::move(plan), kernels.scatter_add, locate(target.index));
   kernel->explain = std::move(explain);
   return kernel;
 }

@@ -7,8 +7,7 @@
 
 namespace cenote::simd {
 
-/// The backward of max pooling, and unpooling both ways. Null for other ops, and where rows or columns of the tensors are not
-/// consecutive.
+/// The backward of max pooling. Null for other ops, and where rows or columns of the tensors are not consecutive.
 std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const RowKernels& kernels,
                                             const Target& target);
 

@@ -38,7 +38,7 @@ bool has_tap_tables(const Problem& p) {
     if (axis.dilation > INT32_MAX || (axis.kernel - 1) * axis.dilation > INT32_MAX) return false;
     taps *= axis.kernel;
   }
-  return p.op != Op::max_unpool && p.index_kind == IndexKind::window && taps <= kTabledTaps;
+  return p.index_kind == IndexKind::window && taps <= kTabledTaps;
 }
 
 std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
@@ -132,7 +132,7 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
 /// Taps know nothing of their depth; flat indices do.
 void slices_to_channels(Problem& p) {
   const std::int64_t depth = p.axis[0].input;
-  if (!is_identity(p.axis[0]) || depth == 1 || p.op == Op::max_unpool || p.index_kind != IndexKind::window) return;
+  if (!is_identity(p.axis[0]) || depth == 1 || p.index_kind != IndexKind::window) return;
   auto even = [&](const Layout& l) { return p.channels == 1 || l.c == depth * l.d; };
   if (is_channels_last(p, p.grad_input) || p.grad_input.d == 1 || !even(p.grad_input) || !even(p.grad_output) ||
       !even(p.indices))
@@ -150,7 +150,7 @@ bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan)
     return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
   };
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      p.op == Op::max_unpool || (p.index_kind == IndexKind::window && !has_tap_tables(p)) || width.dilation != 1 ||
+      (p.index_kind == IndexKind::window && !has_tap_tables(p)) || width.dilation != 1 ||
       depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs ||
       outputs * depth.kernel * height.kernel > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
@@ -216,9 +216,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   slices_to_channels(plan.problem);
   const Problem& p = plan.problem;
   const Axis* axis = p.axis;
-  const bool unpool = p.op == Op::max_unpool, forward = p.pass == Pass::forward;
-  const Layout& large = !unpool ? p.grad_input : forward ? p.output : p.grad_output;
-  const Layout& small = !unpool ? p.grad_output : forward ? p.input : p.grad_input;
+  const Layout &large = p.grad_input, &small = p.grad_output;
   const bool channels_last = is_channels_last(p, large);
   if (plane_size(p) >= std::int64_t{1} << 30) return false;
   std::int64_t taps = 1;
@@ -231,7 +229,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.inner = channels_last ? p.channels : 1;
   plan.outer_minor_count = channels_last ? 1 : p.channels;
   plan.outer = p.batch * plan.outer_minor_count;
-  const bool flat_windows = is_identity(axis[0]) && axis[1].input > 1 && !unpool;
+  const bool flat_windows = is_identity(axis[0]) && axis[1].input > 1;
   plan.slabs = flat_windows ? axis[0].input : 1;
   plan.axis = axis[0].input > plan.slabs ? 0 : axis[1].input > 1 ? 1 : 2;
   plan.slice = plane_size(p) / plan.slabs / axis[plan.axis].input;
@@ -249,34 +247,24 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
                                  ? cut_axis.kernel
                                  : smaller((cut_axis.kernel - 1) * cut_axis.dilation + 1, cut_axis.input);
   const std::int64_t column_bytes = plan.slice * static_cast<std::int64_t>(lane);
-  auto halve = [&] {
-    plan.chunk = (plan.chunk / 2 + kLeastChunk - 1) / kLeastChunk * kLeastChunk;
-    plan.chunks = ceil_div(plan.inner, plan.chunk);
-  };
   plan.chunk = plan.inner;
-  plan.chunks = 1;
-  while (!unpool && plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
+  while (plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes)
+    plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk;
+  plan.chunks = ceil_div(plan.inner, plan.chunk);
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
   const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
   std::int64_t slices = cut_axis.input;
-  if (unpool) {
-    // Its indices may point anywhere in the plane: one band, and no scratch for it.
-    if (!plan.linear || (channels_last && plane_size(p) > INT32_MAX / larger(1, plan.position))) return false;
-    while (plan.chunk >= 2 * kLeastChunk && plan.outer * plan.chunks < kFewestUnits) halve();
-    plan.bands = {{0, slices, 0, cut_axis.output}};
-  } else {
-    slices = smaller(slices, larger(ceil_div(slices, bands), 4 * reach));
-    slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
-    plan.bands = cut(cut_axis, slices);
-    plan.capacity = smaller(plan.capacity, slices);
-    plan.streams = described.bytes_moved >= kStreamBytes;
-    plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
-    if (plan.in_place) plan.capacity = slices;
-    // PyTorch's indices; most of what the tape keeps is gathered, see gather_columns-inl.h.
-    plan.compares =
-        is_floating(p.dtype) && p.index_dtype == DType::i64 && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
-  }
+  slices = smaller(slices, larger(ceil_div(slices, bands), 4 * reach));
+  slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
+  plan.bands = cut(cut_axis, slices);
+  plan.capacity = smaller(plan.capacity, slices);
+  plan.streams = described.bytes_moved >= kStreamBytes;
+  plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
+  if (plan.in_place) plan.capacity = slices;
+  // PyTorch's indices; most of what the tape keeps is gathered, see gather_columns-inl.h.
+  plan.compares =
+      is_floating(p.dtype) && p.index_dtype == DType::i64 && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
 
   const std::int64_t columns = axis[2].output;
   if (columns > kMostColumns) return false;
@@ -315,10 +303,9 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.by_taps =
       !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded && plan.axis != 2;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
-  plan.spots_at = unpool ? 0
-                         : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
-                                   static_cast<std::size_t>(kSpare) * lane);
-  if (plan.in_place) plan.spots_at = 0;
+  plan.spots_at = plan.in_place ? 0
+                                : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
+                                          static_cast<std::size_t>(kSpare) * lane);
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
   const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kTableSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);

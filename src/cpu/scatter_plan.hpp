@@ -1,4 +1,4 @@
-// Gradients and unpooled values go where indices point. Gradients are summed up in scratch, which rolls along the large side: what
+// Gradients go where indices point. They are summed up in place, or in scratch that rolls along the large side: what
 // the windows of the outputs still to come cannot reach any more is written, once. Threads share the large side in bands.
 #pragma once
 

@@ -1,0 +1,264 @@
+// Values put where their indices point, and gradients taken from there. One loop reads an index, checks it and moves the element: the
+// processor then has many of them under way at once, and memory is all that it waits for. Bits are moved, whatever the dtype.
+#include "cpu/unpool_kernel.hpp"
+
+#include "cpu/check_indices.hpp"
+#include "cpu/split.hpp"
+#include "cpu/thresholds.hpp"
+#include "geometry/index_math.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+namespace cenote::simd {
+namespace {
+
+/// Made once per plan, read-only in run().
+struct UnpoolPlan {
+  Problem problem;
+  Layout small, large;  // the pooled and the unpooled side
+  bool forward;
+  std::int64_t places;         // of the unpooled plane
+  std::int64_t step;           // elements from one of them to the next
+  std::int64_t columns = 0;    // elements of a stretch, planar: a row, or all rows where they follow each other
+  std::int64_t rows = 0;       // stretches of a plane
+  std::int64_t pieces = 1;     // of a plane's rows, planar backward, for threads to share
+  std::int64_t chunk = 0;      // channels of a unit, channels-last; 0 where planar
+  std::int64_t chunks = 1;     // units of a batch entry
+  std::vector<Window> widths;  // of windows along the row, where indices are taps
+
+  std::int64_t units() const { return chunk > 0 ? problem.batch * chunks : problem.batch * problem.channels * pieces; }
+};
+
+/// A stretch of elements and of indices, each as far apart as the gaps say. The place of index k is `step` * k elements away, and `along` more for
+/// each element of the stretch.
+struct Stretch {
+  const void* indices;
+  std::int64_t index_gap, gap, count, step, along;
+  std::uint64_t places;
+};
+
+// Both end with the first index that is no place of the plane.
+template <class T, class Index>
+bool put(const Stretch& stretch, const T* from, T* to) {
+  const auto* indices = static_cast<const Index*>(stretch.indices);
+  for (std::int64_t i = 0; i < stretch.count; ++i) {
+    const std::int64_t index = indices[i * stretch.index_gap];
+    if (static_cast<std::uint64_t>(index) >= stretch.places) return false;
+    to[index * stretch.step + i * stretch.along] = from[i * stretch.gap];
+  }
+  return true;
+}
+
+template <class T, class Index>
+bool take(const Stretch& stretch, const T* from, T* to) {
+  const auto* indices = static_cast<const Index*>(stretch.indices);
+  for (std::int64_t i = 0; i < stretch.count; ++i) {
+    const std::int64_t index = indices[i * stretch.index_gap];
+    if (static_cast<std::uint64_t>(index) >= stretch.places) return false;
+    to[i * stretch.gap] = from[index * stretch.step + i * stretch.along];
+  }
+  return true;
+}
+
+/// The place of a tap in the plane, -1 where there is none. Windows have no more taps than fit in 32 bits, as the plan has made sure.
+std::int64_t place_of_tap(const Problem& p, const Window& d, const Window& h, const Window& w, std::int64_t tap) {
+  const auto wide = static_cast<std::uint32_t>(w.whole), high = static_cast<std::uint32_t>(h.whole);
+  const auto number = static_cast<std::uint32_t>(tap);
+  const std::uint32_t line = number / wide, slice = line / high;
+  const std::int64_t x = number - line * wide - w.skipped, y = line - slice * high - h.skipped, z = slice - d.skipped;
+  if (tap < 0 || x < 0 || x >= w.count || y < 0 || y >= h.count || z < 0 || z >= d.count) return -1;
+  return ((d.first + z * d.step) * p.axis[1].input + h.first + y * h.step) * p.axis[2].input + w.first + x * w.step;
+}
+
+/// Runs units of a plan, for elements of one size.
+template <class T>
+class Unpooling {
+ public:
+  Unpooling(const UnpoolPlan& plan, const RunArgs& args)
+      : plan_(plan),
+        indices_(static_cast<const char*>(args.saved_indices)),
+        index_bytes_(static_cast<std::int64_t>(size_of(plan.problem.index_dtype))),
+        from_(static_cast<const T*>(plan.forward ? args.input : args.grad_output)),
+        to_(static_cast<T*>(plan.forward ? args.output : args.grad_input)) {}
+
+  /// False when an index was wrong.
+  bool run(std::int64_t unit) const { return plan_.chunk > 0 ? run_columns(unit) : run_plane(unit); }
+
+ private:
+  bool run_plane(std::int64_t unit) const {
+    const Problem& p = plan_.problem;
+    const std::int64_t plane = unit / plan_.pieces, piece = unit % plan_.pieces;
+    const std::int64_t n = plane / p.channels, c = plane % p.channels;
+    if (plan_.forward) zero(to_ + n * plan_.large.n + c * plan_.large.c, 1);
+    bool valid = true;
+    const std::int64_t end = plan_.rows * (piece + 1) / plan_.pieces;
+    for (std::int64_t row = plan_.rows * piece / plan_.pieces; row < end; ++row) {
+      const std::int64_t od = row / p.axis[1].output, oh = row % p.axis[1].output;
+      valid = run_stretch(n, c, od, oh, 0, plan_.columns, 0) && valid;
+    }
+    return valid;
+  }
+
+  bool run_columns(std::int64_t unit) const {
+    const Problem& p = plan_.problem;
+    const std::int64_t n = unit / plan_.chunks, c = unit % plan_.chunks * plan_.chunk;
+    const std::int64_t channels = smaller(plan_.chunk, p.channels - c);
+    if (plan_.forward) zero(to_ + n * plan_.large.n + c, channels);
+    bool valid = true;
+    for (std::int64_t od = 0; od < p.axis[0].output; ++od) {
+      for (std::int64_t oh = 0; oh < p.axis[1].output; ++oh) {
+        for (std::int64_t ow = 0; ow < p.axis[2].output; ++ow)
+          valid = run_stretch(n, c, od, oh, ow, channels, 1) && valid;
+      }
+    }
+    return valid;
+  }
+
+  void zero(T* plane, std::int64_t wide) const {
+    if (plan_.step == wide) {
+      std::memset(plane, 0, static_cast<std::size_t>(plan_.places * wide) * sizeof(T));
+      return;
+    }
+    for (std::int64_t i = 0; i < plan_.places; ++i)
+      std::memset(plane + i * plan_.step, 0, static_cast<std::size_t>(wide) * sizeof(T));
+  }
+
+  /// `along`: 1 for the channels of a column, 0 for the columns of a row.
+  bool run_stretch(std::int64_t n, std::int64_t c, std::int64_t od, std::int64_t oh, std::int64_t ow,
+                   std::int64_t count, std::int64_t along) const {
+    const Problem& p = plan_.problem;
+    auto offset = [&](const Layout& l) { return n * l.n + c * l.c + od * l.d + oh * l.h + ow * l.w; };
+    auto gap = [&](const Layout& l) { return along > 0 ? l.c : l.w; };
+    const std::int64_t small = offset(plan_.small), large = n * plan_.large.n + c * plan_.large.c;
+    const std::int64_t at = offset(p.indices), index_gap = gap(p.indices);
+    Stretch stretch{indices_ + at * index_bytes_,
+                    index_gap,
+                    gap(plan_.small),
+                    count,
+                    plan_.step,
+                    along,
+                    static_cast<std::uint64_t>(plan_.places)};
+    if (p.index_kind != IndexKind::window) {
+      return p.index_dtype == DType::i64 ? move<std::int64_t>(stretch, small, large)
+                                         : move<std::int32_t>(stretch, small, large);
+    }
+    constexpr std::int64_t kLocated = 256;
+    std::int64_t located[kLocated];
+    stretch.indices = located;
+    stretch.index_gap = 1;
+    const Window d = window(p.axis[0], od), h = window(p.axis[1], oh);
+    bool valid = true;
+    for (std::int64_t first = 0; first < count; first += kLocated) {
+      stretch.count = smaller(kLocated, count - first);
+      for (std::int64_t i = 0; i < stretch.count; ++i) {
+        const Window& w = plan_.widths[static_cast<std::size_t>(along > 0 ? ow : first + i)];
+        located[i] = place_of_tap(p, d, h, w, read_index(indices_, p.index_dtype, at + (first + i) * index_gap));
+      }
+      valid = move<std::int64_t>(stretch, small + first * stretch.gap, large + first * along) && valid;
+    }
+    return valid;
+  }
+
+  template <class Index>
+  bool move(const Stretch& stretch, std::int64_t small, std::int64_t large) const {
+    return plan_.forward ? put<T, Index>(stretch, from_ + small, to_ + large)
+                         : take<T, Index>(stretch, from_ + large, to_ + small);
+  }
+
+  const UnpoolPlan& plan_;
+  const char* indices_;
+  std::int64_t index_bytes_;
+  const T* from_;
+  T* to_;
+};
+
+class UnpoolKernel final : public Kernel {
+ public:
+  UnpoolKernel(UnpoolPlan plan, std::int64_t bytes) : plan_(std::move(plan)), bytes_(bytes) {}
+
+  Status run(const RunArgs& args) const noexcept override {
+    switch (size_of(plan_.problem.dtype)) {
+      case 1: return run_as<std::uint8_t>(args);
+      case 2: return run_as<std::uint16_t>(args);
+      case 4: return run_as<std::uint32_t>(args);
+      default: return run_as<std::uint64_t>(args);
+    }
+  }
+
+ private:
+  template <class T>
+  Status run_as(const RunArgs& args) const noexcept {
+    const Unpooling<T> unpooling(plan_, args);
+    std::atomic<bool> valid{true};
+    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t unit = begin; unit < end; ++unit) {
+        if (!unpooling.run(unit)) valid.store(false, std::memory_order_relaxed);
+      }
+    });
+    return valid ? Status() : find_invalid_index(plan_.problem, args.saved_indices);
+  }
+
+  UnpoolPlan plan_;
+  std::int64_t bytes_;
+};
+
+/// The step from each position of a plane to the next; 0 where there is none.
+std::int64_t step_of(const Problem& p, const Layout& l) {
+  const std::int64_t strides[3] = {l.d, l.h, l.w};
+  std::int64_t step = 0, positions = 1;
+  for (int a = 2; a >= 0; --a) {
+    if (p.axis[a].input == 1) continue;
+    if (step == 0) step = strides[a];
+    if (strides[a] != step * positions) return 0;
+    positions *= p.axis[a].input;
+  }
+  return positions == 1 ? 1 : step;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
+  const Problem& p = described.problem;
+  if (p.op != Op::max_unpool) return nullptr;
+  UnpoolPlan plan;
+  plan.problem = p;
+  plan.forward = p.pass == Pass::forward;
+  plan.large = plan.forward ? p.output : p.grad_output;
+  plan.small = plan.forward ? p.input : p.grad_input;
+  plan.places = plane_size(p);
+  plan.step = step_of(p, plan.large);
+  if (plan.step == 0) return nullptr;
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  if (p.index_kind == IndexKind::window) {
+    if (width.output > kMostColumns || depth.kernel > INT32_MAX / height.kernel / width.kernel) return nullptr;
+    for (std::int64_t ow = 0; ow < width.output; ++ow) plan.widths.push_back(window(width, ow));
+  }
+
+  if (is_channels_last(p, plan.large)) {
+    plan.chunk = p.channels;
+    while (plan.chunk >= 2 * kLeastChunk && p.batch * plan.chunks < kFewestUnits) {
+      plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk;
+      plan.chunks = ceil_div(p.channels, plan.chunk);
+    }
+  } else {
+    auto follow = [&](const Layout& l) {
+      return (height.output == 1 || l.h == width.output * l.w) &&
+             (depth.output == 1 || l.d == height.output * width.output * l.w);
+    };
+    plan.rows = depth.output * height.output;
+    plan.columns = width.output;
+    plan.pieces = plan.forward ? 1 : smaller(plan.rows, ceil_div(kFewestUnits, p.batch * p.channels));
+    if (plan.pieces == 1 && follow(plan.small) && follow(p.indices) && p.index_kind != IndexKind::window) {
+      plan.columns *= plan.rows;
+      plan.rows = 1;
+    }
+  }
+  auto kernel = std::make_unique<UnpoolKernel>(std::move(plan), described.bytes_moved);
+  kernel->explain = p.pass == Pass::forward ? "zeros, then each value where its index points"
+                                            : "each gradient from where its index points";
+  return kernel;
+}
+
+}  // namespace cenote::simd
