@@ -43,9 +43,4 @@ struct CellTile {
   }
 };
 
-/// Which slice of its tensor a plane is where slices are planes.
-__device__ inline std::int32_t slice_of(const Params<std::int32_t>& p, std::int32_t plane) {
-  return p.axis[0].input == 1 ? 0 : take(plane, p.axis[0].by_input);
-}
-
 }  // namespace cenote::gpu

@@ -44,6 +44,7 @@ void Backward::choose(Launches& result) {
       gather_aligned_rows(result, share);
       if (share == Share::sum) spread_aligned_runs(result, share);
       if (result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
+      if (result.vector.entry == nullptr) gather_tile_windows(result, share);
     }
     spread_whole_windows(result, share);
     return;
@@ -67,6 +68,7 @@ void Backward::choose(Launches& result) {
                              .entry != nullptr;
   if (!many && !cells && (share == Share::index || share == Share::sum) &&
       gather_tiles(result, share == Share::index ? Gather::selected : Gather::average)) {
+    gather_tile_windows(result, share);
     gather_aligned_rows(result, share);
     if (share == Share::index) gather_slices(result);
     spread_aligned_runs(result, share);

@@ -37,6 +37,11 @@ class Backward : public Choice {
   void gather_staged_channels(Launches& result);
   /// The backward of planar tensors, and max_unpool, through shared memory.
   bool gather_tiles(Launches& result, Gather gather);
+  /// How many windows have an element in common along height and width. False: not of those kinds, or none have.
+  bool count_common(std::int64_t (&common)[2]) const;
+  /// The backward of windows that overlap, dense planar tensors, through shared memory; `result` holds another way already, for what is
+  /// not aligned in a run.
+  void gather_tile_windows(Launches& result, Share share);
   /// The backward of windows that overlap, seen by few outputs, straight from memory.
   bool gather_direct(Launches& result, Share share);
   /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.

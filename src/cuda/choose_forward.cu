@@ -1,587 +1,495 @@
 // Which kernels a forward pool takes: the first of these ways that fits it.
-#include "cuda/choose.hpp"
+#include "cuda/choose_forward.hpp"
+
 #include "cuda/tiling.hpp"
 
 namespace cenote::gpu {
-namespace {
 
-class Forward : public Choice {
- public:
-  explicit Forward(const Choice& choice) : Choice(choice) {}
-
-  void choose(Launches& result) {
-    if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
-        forward_down(result) || forward_rows(result))
-      return;
-    if (forward_adaptive(result) || forward_direct(result) || forward_streams(result) || forward_bands(result)) return;
-    if (forward_tiles(result)) {
-      whole_planes(result);
-      return;
-    }
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
-    const bool indices = p_.with_indices;
-    const bool vector =
-        channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
-        (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
-    result.name = "one thread to a window";
-    result.scalar =
-        make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
-    if (vector) {
-      const Function function = kernels_.fold_windows(true, fold(), indices, false);
-      if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
-    }
+void Forward::choose(Launches& result) {
+  if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
+      forward_down(result) || forward_rows(result))
+    return;
+  if (forward_adaptive(result) || forward_tile_windows(result) || forward_direct(result)) return;
+  if (forward_streams(result) || forward_bands(result)) return;
+  if (forward_tiles(result)) {
+    whole_planes(result);
+    return;
   }
-
- private:
-  /// Averages of adaptive windows of different sizes.
-  bool forward_adaptive(Launches& result) {
-    const Axis& w = p_.axis[2];
-    if (fold() != Fold::sum || p_.reduction != Reduction::average || p_.divisor_override != 0 || !is_adaptive_plane() ||
-        w.kernel > 8) {
-      return false;
-    }
-    const Function single = kernels_.average_adaptive(Way::single);
-    if (single.entry == nullptr) return false;
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    // Tall strips, as long as there are threads for all of a large GPU.
-    const std::int64_t threads = count_elements(p_, false) / (channels_fastest ? kernels_.lanes : 1);
-    const std::int64_t most_rows = smaller(larger(threads / (132 * 1024), 1), 8);
-    const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, most_rows));
-    result.scalar = walk(p_, single, false, channels_fastest, rows);
-    result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
-    if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
-      result.vector = walk(p_, kernels_.average_adaptive(Way::channels), false, true, rows);
-    if (!channels_fastest) adaptive_planes(result);
-    return true;
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
+  const bool indices = p_.with_indices;
+  const bool vector =
+      channels_fastest && p_.axis[2].rule != WindowRule::fractional && !p_.absolute &&
+      (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}) : channel_vectors({&p_.input, &p_.output}));
+  result.name = "one thread to a window";
+  result.scalar =
+      make_launch(p_, kernels_.fold_windows(false, fold(), indices, wide_), wide_, false, channels_fastest, 1);
+  if (vector) {
+    const Function function = kernels_.fold_windows(true, fold(), indices, false);
+    if (function.entry != nullptr) result.vector = make_launch(p_, function, false, false, true, kernels_.lanes);
   }
+}
 
-  /// The same for planes of which a block can keep a few.
-  void adaptive_planes(Launches& result) {
-    constexpr std::int64_t kMostBytes = 16 << 10;
-    const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : kMostBytes;
-    const std::int64_t planes = p_.batch * p_.channels;
-    const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
-    const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
-    if (bytes > kMostBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) ||
-        planes > INT32_MAX / 2 || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
-      return;
-    }
-    const std::int64_t together = planes_together(planes, wanted_bytes / bytes, outputs, kAdaptiveBlock);
-    result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
-    group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
-    result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
+bool Forward::forward_adaptive(Launches& result) {
+  const Axis& w = p_.axis[2];
+  if (fold() != Fold::sum || p_.reduction != Reduction::average || p_.divisor_override != 0 || !is_adaptive_plane() ||
+      w.kernel > 8) {
+    return false;
   }
+  const Function single = kernels_.average_adaptive(Way::single);
+  if (single.entry == nullptr) return false;
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+  // Tall strips, as long as there are threads for all of a large GPU.
+  const std::int64_t threads = count_elements(p_, false) / (channels_fastest ? kernels_.lanes : 1);
+  const std::int64_t most_rows = smaller(larger(threads / (132 * 1024), 1), 8);
+  const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, most_rows));
+  result.scalar = walk(p_, single, false, channels_fastest, rows);
+  result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
+  if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
+    result.vector = walk(p_, kernels_.average_adaptive(Way::channels), false, true, rows);
+  if (!channels_fastest) adaptive_planes(result);
+  return true;
+}
 
-  /// Windows of few taps, straight from memory.
-  bool forward_direct(Launches& result) {
-    if (wide_ || is_empty() || p_.absolute || !is_identity(p_.axis[0])) return false;
-    for (const Axis* axis : {&p_.axis[1], &p_.axis[2]}) {
-      if (axis->rule == WindowRule::fractional || !has_no_empty_window(*axis)) return false;
-    }
-    auto function_for = [&](bool vector) {
-      return kernels_.fold_direct(vector, fold(), p_.with_indices, static_cast<int>(p_.axis[1].kernel),
-                                  static_cast<int>(p_.axis[2].kernel));
-    };
-    const Function single = function_for(false), vector = function_for(true);
-    if (single.entry == nullptr) return false;
-    constexpr std::int64_t kRows = 4;
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
-    result.scalar = walk_directly(p_, single, false, channels_fastest, kRows);
-    result.name = "few taps, walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
-    if (channels_fastest && (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
-                                             : channel_vectors({&p_.input, &p_.output}, vector.lanes))) {
-      result.vector = walk_directly(p_, vector, false, true, kRows);
-    }
-    return true;
+void Forward::adaptive_planes(Launches& result) {
+  constexpr std::int64_t kMostBytes = 16 << 10;
+  const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : kMostBytes;
+  const std::int64_t planes = p_.batch * p_.channels;
+  const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
+  const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
+  if (bytes > kMostBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) || planes > INT32_MAX / 2 ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+    return;
   }
+  const std::int64_t together = planes_together(planes, wanted_bytes / bytes, outputs, kAdaptiveBlock);
+  result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
+  group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
+  result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
+}
 
-  /// Windows of many taps of neighbouring channels, straight from memory.
-  bool forward_streams(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || p_.absolute || w.rule == WindowRule::fractional || d.kernel * h.kernel * w.kernel < 8 ||
-        !is_channels_fastest(p_.input, p_, w.input)) {
-      return false;
-    }
-    // Threads that share a window have four taps each or more, and read what no other window sees.
-    const std::int64_t taps = d.kernel * h.kernel * w.kernel;
-    bool shared = !p_.with_indices && taps >= 40;
-    for (const Axis& axis : p_.axis) {
-      shared = shared && axis.rule == WindowRule::sliding && axis.stride == axis.kernel && axis.dilation == 1 &&
-               axis.pad_begin == 0 && axis.output * axis.kernel <= axis.input;
-    }
-    // 16 threads where each then has one batch of loads, which 8 would not have.
-    const int parts = !shared ? 1 : taps > 64 && taps <= 128 ? 16 : 8;
-    auto function_for = [&](bool vector) {
-      return parts > 1 ? kernels_.fold_stream_parts(vector, fold(), parts)
-                       : kernels_.fold_streams(vector, fold(), p_.with_indices);
-    };
-    auto launch_of = [&](const Function& function, int lanes) {
-      Launch launch = make_launch(p_, function, false, false, true, lanes);
-      launch.block = parts > 1 ? kBlock : kStreamBlock;
-      launch.threads_per_result = parts;
-      return launch;
-    };
-    const Function single = function_for(false);
-    if (single.entry == nullptr) return false;
-    result.name = std::to_string(parts) + (parts > 1 ? " threads" : " thread") + " to a window, many loads under way";
-    result.scalar = launch_of(single, 1);
-    if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices})
-                        : channel_vectors({&p_.input, &p_.output})) {
-      result.vector = launch_of(function_for(true), kernels_.lanes);
-    }
-    return true;
+bool Forward::has_few_taps() const {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || p_.absolute || !is_identity(p_.axis[0])) return false;
+  for (const Axis* axis : {&h, &w}) {
+    if (axis->rule == WindowRule::fractional || !has_no_empty_window(*axis)) return false;
   }
+  return h.kernel <= 8 && w.kernel <= 8 && h.kernel * w.kernel <= 25;
+}
 
-  /// Long windows of one slice that overlap much: their cost must not grow with their length.
-  bool forward_lines(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1) return false;
-    for (const Axis* axis : {&h, &w}) {
-      if (axis->rule != WindowRule::sliding || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
-    }
-    // A direct fold costs the taps, this about 20 whatever the window, times what is computed between the outputs of a stride.
-    if (h.kernel * w.kernel < 20 * h.stride * w.stride) return false;
-    const std::int64_t longest = larger(h.kernel, w.kernel);
-    const int run = longest < 12 ? 4 : longest < 24 ? 8 : 16;
-    Function function = kernels_.fold_lines(true, fold(), p_.with_indices, run);
-    if (function.entry == nullptr) return false;
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input) && p_.channels >= function.lanes;
-    if (!channels_fastest) function = kernels_.fold_lines(false, fold(), p_.with_indices, run);
-    result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
-    result.name = "long windows: along the width, then the height, in shared memory";
-    if (!cut_regions(result.scalar, p_, run, function.lanes)) return false;
-    channels_fastest ? channel_panes(result) : lane_quads(result);
-    return true;
+bool Forward::forward_tile_windows(Launches& result) {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const Function function = kernels_.fold_tile_windows(
+      fold(), p_.with_indices, is_identity(h) ? 1 : static_cast<int>(larger(h.kernel, 2)), static_cast<int>(w.kernel));
+  if (!has_few_taps() || function.entry == nullptr || is_few(false) || !is_dense(p_.input, p_, true) ||
+      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    return false;
   }
+  result.scalar = make_launch(p_, function, false, false, false, 1);
+  result.name = "few taps, tiles in shared memory";
+  return cut_windows(result.scalar, p_);
+}
 
-  /// The order of a sum, and so its bits, must not depend on where tensors lie: the same kernel then, by single elements.
-  void also_unaligned(Launches& result, const Function& unaligned) {
-    if (fold() != Fold::sum) return;
-    result.scalar = result.vector;
-    result.scalar.entry = unaligned.entry;
+bool Forward::forward_direct(Launches& result) {
+  if (!has_few_taps()) return false;
+  auto function_for = [&](bool vector) {
+    return kernels_.fold_direct(vector, fold(), p_.with_indices, static_cast<int>(p_.axis[1].kernel),
+                                static_cast<int>(p_.axis[2].kernel));
+  };
+  const Function single = function_for(false), vector = function_for(true);
+  if (single.entry == nullptr) return false;
+  constexpr std::int64_t kRows = 4;
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
+  result.scalar = walk_directly(p_, single, false, channels_fastest, kRows);
+  result.name = "few taps, walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+  if (channels_fastest && (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                                           : channel_vectors({&p_.input, &p_.output}, vector.lanes))) {
+    result.vector = walk_directly(p_, vector, false, true, kRows);
   }
+  return true;
+}
 
-  /// The same for windows one apart and aligned rows; `result` holds another way already, for pointers that are not aligned.
-  void lane_quads(Launches& result) {
-    const Axis &h = p_.axis[1], &w = p_.axis[2];
-    const Function function = kernels_.fold_quads(fold(), p_.with_indices, true);
-    if (function.entry == nullptr || h.stride != 1 || w.stride != 1 || w.kernel < 5 || w.input % 4 != 0 ||
-        w.output % 4 != 0 || !has_aligned_rows(p_.input, 4) || !has_aligned_rows(p_.output, 4) ||
-        (p_.with_indices && !has_aligned_rows(p_.indices, 4))) {
-      return;
-    }
-    result.vector = make_launch(p_, function, false, false, false, 1);
-    if (cut_quads(result.vector, p_)) {
-      also_unaligned(result, kernels_.fold_quads(fold(), p_.with_indices, false));
-      result.name = "long windows: four columns to a lane, then down; else " + result.name;
-    } else {
-      result.vector = Launch{};
-    }
+bool Forward::forward_streams(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || p_.absolute || w.rule == WindowRule::fractional || d.kernel * h.kernel * w.kernel < 8 ||
+      !is_channels_fastest(p_.input, p_, w.input)) {
+    return false;
   }
-
-  void channel_panes(Launches& result) {
-    const Function function = kernels_.fold_panes(fold(), p_.with_indices, true);
-    if (function.entry == nullptr || p_.axis[1].stride != 1 || p_.axis[2].stride != 1 || p_.axis[2].kernel < 5) return;
-    if (p_.with_indices ? !channel_vectors({&p_.input, &p_.output, &p_.indices}, function.lanes)
-                        : !channel_vectors({&p_.input, &p_.output}, function.lanes)) {
-      return;
-    }
-    result.vector = make_launch(p_, function, false, false, true, function.lanes);
-    if (cut_panes(result.vector, p_, function.lanes)) {
-      also_unaligned(result, kernels_.fold_panes(fold(), p_.with_indices, false));
-      result.name = std::string("long windows: ") +
-                    (p_.with_indices ? "along rows of columns, then down" : "down columns, then along rows of them") +
-                    "; else " + result.name;
-    } else {
-      result.vector = Launch{};
-    }
+  // Threads that share a window have four taps each or more, and read what no other window sees.
+  const std::int64_t taps = d.kernel * h.kernel * w.kernel;
+  bool shared = !p_.with_indices && taps >= 40;
+  for (const Axis& axis : p_.axis) {
+    shared = shared && axis.rule == WindowRule::sliding && axis.stride == axis.kernel && axis.dilation == 1 &&
+             axis.pad_begin == 0 && axis.output * axis.kernel <= axis.input;
   }
-
-  /// The same for sums along rows alone.
-  bool forward_along(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || fold() != Fold::sum || p_.input.w != 1 || p_.output.w != 1 || !is_identity(d) ||
-        !is_identity(h) || w.rule != WindowRule::sliding || w.dilation != 1 || w.stride != 1 || w.kernel < kAlongRun ||
-        w.kernel > kAlongSpan / 4 || w.output < kAlongSpan / 4) {
-      return false;
-    }
-    const Function function = kernels_.slide_along();
-    if (function.entry == nullptr) return false;
-    result.scalar = make_launch(p_, function, false, false, false, 1);
-    Along& along = result.scalar.narrow.along;
-    along.outputs = static_cast<std::int32_t>(along_outputs(w.kernel));
-    along.pieces = Divisor<std::int32_t>(ceil_div(w.output, along.outputs));
-    along.channels = Divisor<std::int32_t>(p_.channels);
-    result.scalar.tiles = along.pieces.value * h.output * d.output * p_.channels * p_.batch;
-    result.name = "long windows along rows, runs of " + std::to_string(kAlongRun) + " elements to a thread";
-    return result.scalar.tiles <= INT32_MAX;
+  // 16 threads where each then has one batch of loads, which 8 would not have.
+  const int parts = !shared ? 1 : taps > 64 && taps <= 128 ? 16 : 8;
+  auto function_for = [&](bool vector) {
+    return parts > 1 ? kernels_.fold_stream_parts(vector, fold(), parts)
+                     : kernels_.fold_streams(vector, fold(), p_.with_indices);
+  };
+  auto launch_of = [&](const Function& function, int lanes) {
+    Launch launch = make_launch(p_, function, false, false, true, lanes);
+    launch.block = parts > 1 ? kBlock : kStreamBlock;
+    launch.threads_per_result = parts;
+    return launch;
+  };
+  const Function single = function_for(false);
+  if (single.entry == nullptr) return false;
+  result.name = std::to_string(parts) + (parts > 1 ? " threads" : " thread") + " to a window, many loads under way";
+  result.scalar = launch_of(single, 1);
+  if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices})
+                      : channel_vectors({&p_.input, &p_.output})) {
+    result.vector = launch_of(function_for(true), kernels_.lanes);
   }
+  return true;
+}
 
-  /// From channels last to planar.
-  bool forward_turned(Launches& result) {
-    if (wide_ || is_empty() || p_.absolute || p_.channels < 8 || p_.output.w != 1 || p_.axis[2].output < 8 ||
-        p_.axis[2].rule == WindowRule::fractional || !is_channels_fastest(p_.input, p_, p_.axis[2].input) ||
-        is_channels_fastest(p_.output, p_, p_.axis[2].output)) {
-      return false;
-    }
-    const Function function = kernels_.fold_turned(false, fold(), p_.with_indices);
-    if (function.entry == nullptr) return false;
-    result.scalar = make_launch(p_, function, false, false, true, 1);
-    const std::int64_t groups = ceil_div(p_.channels, kTurned), columns = ceil_div(p_.axis[2].output, kTurned);
-    Turned& turned = result.scalar.narrow.turned;
-    turned.channel_groups = Divisor<std::int32_t>(groups);
-    turned.column_groups = Divisor<std::int32_t>(columns);
-    turned.channels = static_cast<std::int32_t>(p_.channels);
-    result.scalar.tiles = p_.batch * groups * columns * p_.axis[0].output * p_.axis[1].output;
-    const Function vector = kernels_.fold_turned(true, fold(), p_.with_indices);
-    if (channel_vectors({&p_.input}, vector.lanes)) {
-      result.vector = result.scalar;
-      result.vector.entry = vector.entry;
-    }
-    result.name = "channels last to planar, turned in shared memory";
-    return result.scalar.tiles <= INT32_MAX;
+bool Forward::forward_turned(Launches& result) {
+  if (wide_ || is_empty() || p_.absolute || p_.channels < 8 || p_.output.w != 1 || p_.axis[2].output < 8 ||
+      p_.axis[2].rule == WindowRule::fractional || !is_channels_fastest(p_.input, p_, p_.axis[2].input) ||
+      is_channels_fastest(p_.output, p_, p_.axis[2].output)) {
+    return false;
   }
+  const Function function = kernels_.fold_turned(false, fold(), p_.with_indices);
+  if (function.entry == nullptr) return false;
+  result.scalar = make_launch(p_, function, false, false, true, 1);
+  const std::int64_t groups = ceil_div(p_.channels, kTurned), columns = ceil_div(p_.axis[2].output, kTurned);
+  Turned& turned = result.scalar.narrow.turned;
+  turned.channel_groups = Divisor<std::int32_t>(groups);
+  turned.column_groups = Divisor<std::int32_t>(columns);
+  turned.channels = static_cast<std::int32_t>(p_.channels);
+  result.scalar.tiles = p_.batch * groups * columns * p_.axis[0].output * p_.axis[1].output;
+  const Function vector = kernels_.fold_turned(true, fold(), p_.with_indices);
+  if (channel_vectors({&p_.input}, vector.lanes)) {
+    result.vector = result.scalar;
+    result.vector.entry = vector.entry;
+  }
+  result.name = "channels last to planar, turned in shared memory";
+  return result.scalar.tiles <= INT32_MAX;
+}
 
-  /// Sums of 3x3 windows one apart.
-  bool forward_slide(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || fold() != Fold::sum || !is_small_square(p_) || h.kernel != 3 || h.stride != 1 ||
-        w.stride != 1 || d.input != 1 || d.output != 1 || d.kernel != 1) {
-      return false;
+bool Forward::forward_slide(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || fold() != Fold::sum || !is_small_square(p_) || h.kernel != 3 || h.stride != 1 ||
+      w.stride != 1 || d.input != 1 || d.output != 1 || d.kernel != 1) {
+    return false;
+  }
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+  if (channels_fastest && size_of(p_.dtype) < 4) return false;  // 70 us, by strips 67 (35 x 35 planes, f16)
+  const Function single = kernels_.slide_down(Way::single, p_.input.w == 1);
+  if (single.entry == nullptr) return false;
+  // Strips of one height each, so tall that the rows they share cost little.
+  auto rows_of = [&](std::int64_t wanted) { return ceil_div(h.output, ceil_div(h.output, wanted)); };
+  result.scalar = walk(p_, single, false, channels_fastest, rows_of(18));
+  result.name = "slides down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+  if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
+    result.vector = walk(p_, kernels_.slide_down(Way::channels, false), false, true, rows_of(8));
+  if (!channels_fastest && p_.input.w == 1 && p_.output.w == 1 && w.input == w.output && w.pad_begin == 1 &&
+      !is_few(false)) {
+    Launch lanes = walk(p_, kernels_.slide_lanes(), false, false, rows_of(18));
+    const std::int64_t items = lanes.threads_per_entry * p_.batch;
+    if (lanes.batch_per_launch >= p_.batch && items < INT32_MAX / 2) {
+      lanes.tiles = ceil_div(items, kBlock / 32 * kSlideLanes);
+      result.scalar = lanes;
     }
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    if (channels_fastest && size_of(p_.dtype) < 4) return false;  // 70 us, by strips 67 (35 x 35 planes, f16)
-    const Function single = kernels_.slide_down(Way::single, p_.input.w == 1);
-    if (single.entry == nullptr) return false;
-    // Strips of one height each, so tall that the rows they share cost little.
-    auto rows_of = [&](std::int64_t wanted) { return ceil_div(h.output, ceil_div(h.output, wanted)); };
-    result.scalar = walk(p_, single, false, channels_fastest, rows_of(18));
-    result.name = "slides down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
-    if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
-      result.vector = walk(p_, kernels_.slide_down(Way::channels, false), false, true, rows_of(8));
-    if (!channels_fastest && p_.input.w == 1 && p_.output.w == 1 && w.input == w.output && w.pad_begin == 1 &&
-        !is_few(false)) {
-      Launch lanes = walk(p_, kernels_.slide_lanes(), false, false, rows_of(18));
-      const std::int64_t items = lanes.threads_per_entry * p_.batch;
-      if (lanes.batch_per_launch >= p_.batch && items < INT32_MAX / 2) {
-        lanes.tiles = ceil_div(items, kBlock / 32 * kSlideLanes);
-        result.scalar = lanes;
-      }
-      slide_planes(result);
+    slide_planes(result);
+  }
+  return true;
+}
+
+bool Forward::slide_planes(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  const Function function = kernels_.slide_planes(fold());
+  if (function.entry == nullptr || p_.with_indices || h.kernel != 3 || h.stride != 1 || w.stride != 1 ||
+      w.input != w.output || w.pad_begin != 1 || d.input != 1 || d.output != 1 || d.kernel != 1 || is_few(false) ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+    return false;
+  }
+  Launch launch = make_launch(p_, function, false, false, false, 1);
+  if ((fold() == Fold::sum && !launch.narrow.uniform_divisor) || !cut_slides(launch, p_, function)) return false;
+  result.scalar = launch;
+  result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
+                std::to_string(launch.narrow.strip) + " rows";
+  return true;
+}
+
+bool Forward::forward_down(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
+  const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
+  const bool deep = d.kernel > 1, indices = p_.with_indices;
+  if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
+  if (few_outputs(result)) return true;
+  if (fold() == Fold::max && slide_planes(result)) return true;
+  // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
+  const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
+                                                                              : is_channels_fastest(p_.input, p_, w.input) ? 6
+                                                                                                                           : 4)
+                            : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2
+                                                                           : 1;
+  auto function_for = [&](Way way, int padding) {
+    return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
+  };
+  const Function single = function_for(Way::single, 0);
+  if (single.entry == nullptr) return false;
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+  // Narrow rows that are not aligned leave little to a warp, and indices of others are stored in many pieces: tiles of whole rows then.
+  const bool short_rows = w.input * static_cast<std::int64_t>(size_of(p_.dtype)) <= 1024;
+  const bool narrow = !channels_fastest && !is_few(false) &&
+                      (w.output < 32 || (indices && h.kernel > h.stride && h.stride > 1 && short_rows));
+  Launches tiles;
+  if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
+  if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 6);
+  if (result.name.empty()) result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
+  if (channels_fastest) {
+    const Function vector = function_for(Way::channels, 0);
+    if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
+      result.vector = walk(p_, vector, false, true, rows);
+      deep_maxima(result, Way::channels);
     }
     return true;
   }
-
-  /// Windows of 3x3 one apart over planes that a block can keep whole.
-  bool slide_planes(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    const Function function = kernels_.slide_planes(fold());
-    if (function.entry == nullptr || p_.with_indices || h.kernel != 3 || h.stride != 1 || w.stride != 1 ||
-        w.input != w.output || w.pad_begin != 1 || d.input != 1 || d.output != 1 || d.kernel != 1 || is_few(false) ||
-        !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
-      return false;
+  if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
+    return true;
+  const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
+  if (columns.entry == nullptr) return true;
+  const std::int64_t own = columns.columns * w.stride;
+  // The last window may hang over the right edge by one column.
+  if (w.input % own == 0 && ceil_div(w.output, columns.columns) == w.input / own &&
+      has_aligned_rows(p_.input, smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)))) &&
+      (w.output - 1) * w.stride - w.pad_begin + w.kernel <= w.input + 1) {
+    result.vector = walk(p_, columns, false, false, rows);
+    if (w.output % columns.columns == 0 && has_aligned_rows(p_.output, columns.columns) &&
+        (!indices || has_aligned_rows(p_.indices, columns.columns))) {
+      result.vector.paired = columns.columns;
     }
-    Launch launch = make_launch(p_, function, false, false, false, 1);
-    if ((fold() == Fold::sum && !launch.narrow.uniform_divisor) || !cut_slides(launch, p_, function)) return false;
-    result.scalar = launch;
-    result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
-                  std::to_string(launch.narrow.strip) + " rows";
+    result.name += ", " + std::to_string(columns.columns) + " columns at once";
+    packed_maxima(result);
+    deep_maxima(result, Way::columns);
     return true;
   }
+  packed_pairs(result);
+  return true;
+}
 
-  /// Small square windows, by threads that walk down.
-  bool forward_down(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
-    const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
-    const bool deep = d.kernel > 1, indices = p_.with_indices;
-    if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
-    if (few_outputs(result)) return true;
-    if (fold() == Fold::max && slide_planes(result)) return true;
-    // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
-    const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
-                                                                                : is_channels_fastest(p_.input, p_, w.input) ? 6
-                                                                                                                             : 4)
-                              : h.kernel > h.stride || size_of(p_.dtype) < 4 ? 2
-                                                                             : 1;
-    auto function_for = [&](Way way, int padding) {
-      return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
-    };
-    const Function single = function_for(Way::single, 0);
-    if (single.entry == nullptr) return false;
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    // Narrow rows that are not aligned leave little to a warp, and indices of others are stored in many pieces: tiles of whole rows then.
-    const bool short_rows = w.input * static_cast<std::int64_t>(size_of(p_.dtype)) <= 1024;
-    const bool narrow = !channels_fastest && !is_few(false) &&
-                        (w.output < 32 || (indices && h.kernel > h.stride && h.stride > 1 && short_rows));
-    Launches tiles;
-    if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
-    if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 6);
-    if (result.name.empty())
-      result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
-    if (channels_fastest) {
-      const Function vector = function_for(Way::channels, 0);
-      if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
-                  : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
-        result.vector = walk(p_, vector, false, true, rows);
-        deep_maxima(result, Way::channels);
-      }
-      return true;
-    }
-    if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
-      return true;
-    const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
-    if (columns.entry == nullptr) return true;
-    const std::int64_t own = columns.columns * w.stride;
-    // The last window may hang over the right edge by one column.
-    if (w.input % own == 0 && ceil_div(w.output, columns.columns) == w.input / own &&
-        has_aligned_rows(p_.input, smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)))) &&
-        (w.output - 1) * w.stride - w.pad_begin + w.kernel <= w.input + 1) {
-      result.vector = walk(p_, columns, false, false, rows);
-      if (w.output % columns.columns == 0 && has_aligned_rows(p_.output, columns.columns) &&
-          (!indices || has_aligned_rows(p_.indices, columns.columns))) {
-        result.vector.paired = columns.columns;
-      }
-      result.name += ", " + std::to_string(columns.columns) + " columns at once";
-      packed_maxima(result);
-      deep_maxima(result, Way::columns);
-      return true;
-    }
-    packed_pairs(result);
-    return true;
+bool Forward::few_outputs(Launches& result) {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
+  const Function function = kernels_.fold_few(fold(), static_cast<int>(h.kernel), channels_fastest);
+  if (function.entry == nullptr || p_.with_indices || !is_identity(p_.axis[0]) || p_.axis[0].input != 1 ||
+      count_elements(p_, false) >= 132 * 128) {
+    return false;
   }
+  result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
+  Few& few = result.scalar.few;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  few.input_n = p_.input.n, few.output_n = p_.output.n;
+  few.input_c = narrow(p_.input.c), few.input_h = narrow(p_.input.h), few.input_w = narrow(p_.input.w);
+  few.output_c = narrow(p_.output.c), few.output_h = narrow(p_.output.h), few.output_w = narrow(p_.output.w);
+  few.height = narrow(h.input), few.width = narrow(w.input);
+  few.stride_h = narrow(h.stride), few.stride_w = narrow(w.stride);
+  few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
+  few.x = narrow(channels_fastest ? p_.channels : w.output);
+  few.y = narrow(channels_fastest ? w.output : h.output);
+  few.z = narrow(p_.batch * (channels_fastest ? h.output : p_.channels));
+  few.inner = Divisor<std::int32_t>(channels_fastest ? h.output : p_.channels);
+  shape_few(result.scalar, few.x, few.y, few.z);
+  result.name = "few outputs: one thread to each";
+  return true;
+}
 
-  /// So few outputs that what counts is how soon a thread begins.
-  bool few_outputs(Launches& result) {
-    const Axis &h = p_.axis[1], &w = p_.axis[2];
-    const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-    const Function function = kernels_.fold_few(fold(), static_cast<int>(h.kernel), channels_fastest);
-    if (function.entry == nullptr || p_.with_indices || !is_identity(p_.axis[0]) || p_.axis[0].input != 1 ||
-        count_elements(p_, false) >= 132 * 128) {
-      return false;
-    }
-    result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
-    Few& few = result.scalar.few;
-    auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-    few.input_n = p_.input.n, few.output_n = p_.output.n;
-    few.input_c = narrow(p_.input.c), few.input_h = narrow(p_.input.h), few.input_w = narrow(p_.input.w);
-    few.output_c = narrow(p_.output.c), few.output_h = narrow(p_.output.h), few.output_w = narrow(p_.output.w);
-    few.height = narrow(h.input), few.width = narrow(w.input);
-    few.stride_h = narrow(h.stride), few.stride_w = narrow(w.stride);
-    few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
-    few.x = narrow(channels_fastest ? p_.channels : w.output);
-    few.y = narrow(channels_fastest ? w.output : h.output);
-    few.z = narrow(p_.batch * (channels_fastest ? h.output : p_.channels));
-    few.inner = Divisor<std::int32_t>(channels_fastest ? h.output : p_.channels);
-    shape_few(result.scalar, few.x, few.y, few.z);
-    result.name = "few outputs: one thread to each";
-    return true;
+void Forward::deep_maxima(Launches& result, Way way) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  const Function function = kernels_.fold_deep(way, static_cast<int>(w.pad_begin));
+  if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || d.kernel != 3 || d.stride != 2 ||
+      d.dilation != 1 || h.kernel != 3 || h.stride != 2 || w.stride != 2 || is_few(false)) {
+    return;
   }
+  const int paired = result.vector.paired;
+  const std::int64_t pairs = ceil_div(d.output, kDeepOutputs);
+  result.vector = walk(p_, function, false, way == Way::channels, 4);
+  result.vector.paired = paired;
+  result.vector.narrow.grid.flat = pairs == 1;
+  result.vector.narrow.grid.depth = Divisor<std::int32_t>(pairs);
+  result.vector.threads_per_entry = result.vector.threads_per_entry / d.output * pairs;
+  result.name += ", two slices at once";
+}
 
-  /// Maxima of windows that also overlap along the depth; `result` holds another way already, whose pointers and rows are aligned alike.
-  void deep_maxima(Launches& result, Way way) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    const Function function = kernels_.fold_deep(way, static_cast<int>(w.pad_begin));
-    if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || d.kernel != 3 || d.stride != 2 ||
-        d.dilation != 1 || h.kernel != 3 || h.stride != 2 || w.stride != 2 || is_few(false)) {
-      return;
-    }
-    const int paired = result.vector.paired;
-    const std::int64_t pairs = ceil_div(d.output, kDeepOutputs);
-    result.vector = walk(p_, function, false, way == Way::channels, 4);
-    result.vector.paired = paired;
-    result.vector.narrow.grid.flat = pairs == 1;
-    result.vector.narrow.grid.depth = Divisor<std::int32_t>(pairs);
-    result.vector.threads_per_entry = result.vector.threads_per_entry / d.output * pairs;
-    result.name += ", two slices at once";
+void Forward::packed_maxima(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  const int lanes = kernels_.lanes;
+  const Function function =
+      kernels_.fold_packed_maxima(p_.with_indices, w.input % (2 * lanes) == 0 ? lanes : lanes / 2);
+  const int columns = function.columns;
+  if (function.entry == nullptr || fold() != Fold::max || !is_identity(d) || h.kernel != 3 || h.stride != 2 ||
+      w.stride != 2 || h.pad_begin != 1 || w.pad_begin != 1 || w.input % (2 * columns) != 0 ||
+      w.output * 2 != w.input || !has_aligned_rows(p_.input, lanes) || !has_aligned_rows(p_.output, columns)) {
+    return;
   }
+  // With indices, how far a tap is away is kept in 16 bits.
+  if (p_.with_indices && (w.input >= (1 << 15) || !has_aligned_rows(p_.indices, columns))) return;
+  result.vector = walk(p_, function, false, false, 2);
+  result.name += ", several to a register";
+}
 
-  /// Maxima of narrow elements, several to a register; `result` holds another way already, for pointers that are not aligned.
-  void packed_maxima(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    const int lanes = kernels_.lanes;
-    const Function function =
-        kernels_.fold_packed_maxima(p_.with_indices, w.input % (2 * lanes) == 0 ? lanes : lanes / 2);
-    const int columns = function.columns;
-    if (function.entry == nullptr || fold() != Fold::max || !is_identity(d) || h.kernel != 3 || h.stride != 2 ||
-        w.stride != 2 || h.pad_begin != 1 || w.pad_begin != 1 || w.input % (2 * columns) != 0 ||
-        w.output * 2 != w.input || !has_aligned_rows(p_.input, lanes) || !has_aligned_rows(p_.output, columns)) {
-      return;
-    }
-    // With indices, how far a tap is away is kept in 16 bits.
-    if (p_.with_indices && (w.input >= (1 << 15) || !has_aligned_rows(p_.indices, columns))) return;
-    result.vector = walk(p_, function, false, false, 2);
-    result.name += ", several to a register";
+void Forward::packed_pairs(Launches& result) {
+  const Function function = kernels_.fold_packed_pairs(fold(), p_.with_indices);
+  if (function.entry == nullptr || !is_packed_pairs() || is_few(false) || !is_dense(p_.input, p_, true) ||
+      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    return;
   }
+  result.vector = make_launch(p_, function, false, false, false, 1);
+  result.vector.batch_per_launch = p_.batch;
+  result.vector.threads_per_entry = count_elements(p_, false) / p_.batch;
+  result.vector.tiles = ceil_div(count_elements(p_, false), kBlock * function.columns);
+  result.name = "16 bytes of outputs to a thread; else " + result.name;
+}
 
-  /// Windows of 2x2 whose rows are too narrow for more; `result` holds another way already, for pointers that are not aligned.
-  void packed_pairs(Launches& result) {
-    const Function function = kernels_.fold_packed_pairs(fold(), p_.with_indices);
-    if (function.entry == nullptr || !is_packed_pairs() || is_few(false) || !is_dense(p_.input, p_, true) ||
-        !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
-      return;
-    }
-    result.vector = make_launch(p_, function, false, false, false, 1);
-    result.vector.batch_per_launch = p_.batch;
-    result.vector.threads_per_entry = count_elements(p_, false) / p_.batch;
-    result.vector.tiles = ceil_div(count_elements(p_, false), kBlock * function.columns);
-    result.name = "16 bytes of outputs to a thread; else " + result.name;
+bool Forward::forward_rows(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  const bool line = d.input == 1 && d.output == 1 && d.kernel == 1 && h.input == 1 && h.output == 1 && h.kernel == 1 &&
+                    w.rule == WindowRule::sliding && w.dilation == 1 && w.kernel <= 8 && w.stride <= 8 &&
+                    w.pad_begin == 0 && has_no_empty_window(w);
+  const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
+  if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
+  const Function function =
+      kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
+                         static_cast<int>(w.stride), static_cast<int>(w.pad_begin));
+  if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) {
+    return false;
   }
-
-  /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
-  bool forward_rows(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    const bool line = d.input == 1 && d.output == 1 && d.kernel == 1 && h.input == 1 && h.output == 1 &&
-                      h.kernel == 1 && w.rule == WindowRule::sliding && w.dilation == 1 && w.kernel <= 8 &&
-                      w.stride <= 8 && w.pad_begin == 0 && has_no_empty_window(w);
-    const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
-    if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
-    const Function function =
-        kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
-                           static_cast<int>(w.stride), static_cast<int>(w.pad_begin));
-    if (function.entry == nullptr || p_.input.w != 1 || p_.output.w != 1 || (p_.with_indices && p_.indices.w != 1)) {
-      return false;
-    }
-    const std::int64_t own = function.columns * w.stride;
-    auto aligned = [](const Layout& layout, std::int64_t elements) {
-      return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 &&
-             layout.h % elements == 0;
-    };
-    const std::int64_t vector = smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)));
-    if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own ||
-        !aligned(p_.input, vector)) {
-      return false;
-    }
-    // A last output column whose window hangs over the right edge by more than the kernel knows of.
-    if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + 1) return false;
-    result.vector = make_launch(p_, function, false, false, false, 1);
-    if (w.output % function.columns == 0 && aligned(p_.output, function.columns) &&
-        (!p_.with_indices || aligned(p_.indices, function.columns))) {
-      result.vector.paired = function.columns;
-    }
-    Launches other;
-    if (forward_tiles(other)) {
-      result.scalar = other.scalar;
-    } else {
-      const Function direct = kernels_.fold_windows(false, fold(), p_.with_indices, false);
-      result.scalar = make_launch(p_, direct, false, false, false, 1);
-    }
-    result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
-                  " outputs to a thread";
-    return true;
+  const std::int64_t own = function.columns * w.stride;
+  auto aligned = [](const Layout& layout, std::int64_t elements) {
+    return layout.n % elements == 0 && layout.c % elements == 0 && layout.d % elements == 0 && layout.h % elements == 0;
+  };
+  const std::int64_t vector = smaller(own, static_cast<std::int64_t>(16 / size_of(p_.dtype)));
+  if (w.input % own != 0 || (w.output + function.columns - 1) / function.columns != w.input / own ||
+      !aligned(p_.input, vector)) {
+    return false;
   }
-
-  /// Windows of several rows, planar tensors; a band of rows is read by whole rows, whatever the windows across.
-  bool forward_bands(Launches& result) {
-    const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-    if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1 || h.kernel < 3 ||
-        p_.input.w != 1 || p_.reduction == Reduction::power || p_.channels * p_.batch * h.output > INT32_MAX / 2) {
-      return false;
-    }
-    for (const Axis* axis : {&h, &w}) {
-      if (axis->rule == WindowRule::fractional || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
-    }
-    if (h.rule == WindowRule::sliding && h.kernel >= 2 * h.stride) return false;
-    // Windows an odd number of columns apart lie in different banks: tiles serve them better.
-    if (w.rule == WindowRule::sliding && w.stride % 2 != 0) return false;
-    const Function single = kernels_.fold_bands(fold(), p_.with_indices, 1);
-    if (single.entry == nullptr) return false;
-    result.scalar = make_launch(p_, single, false, false, false, 1);
-    result.name = "bands of rows, then along them in shared memory";
-    if (!cut_bands(result.scalar, p_, single)) return false;
-    const Function several = kernels_.fold_bands(fold(), p_.with_indices, static_cast<int>(w.input % 64));
-    if (several.columns > 1 && has_aligned_rows(p_.input, several.columns)) {
-      result.vector = make_launch(p_, several, false, false, false, 1);
-      if (!cut_bands(result.vector, p_, several)) result.vector = Launch{};
-    }
-    return true;
+  // A last output column whose window hangs over the right edge by more than the kernel knows of.
+  if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + 1) return false;
+  result.vector = make_launch(p_, function, false, false, false, 1);
+  if (w.output % function.columns == 0 && aligned(p_.output, function.columns) &&
+      (!p_.with_indices || aligned(p_.indices, function.columns))) {
+    result.vector.paired = function.columns;
   }
-
-  /// Windows that are whole planes; `result` holds another way already, for pointers that are not aligned.
-  void whole_planes(Launches& result) {
-    const Axis& w = p_.axis[2];
-    const std::int64_t planes = p_.batch * p_.channels, vectors = w.input / kernels_.lanes;
-    for (int a = 0; a < 2; ++a) {
-      if (p_.axis[a].input != 1 || p_.axis[a].output != 1 || p_.axis[a].kernel != 1) return;
-    }
-    if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.dilation != 1 || w.pad_begin != 0 ||
-        p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536) {
-      return;
-    }
-    if (narrow_planes(result)) return;
-    const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
-    constexpr std::int64_t kMostStaged = 28 << 10;  // eight blocks on a multiprocessor of a large GPU
-    const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
-    const bool staged = group < 32 && block_bytes <= kMostStaged && leaves_first(p_);
-    const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
-    if (function.entry == nullptr || planes * group < 132 * 512) return;
-    result.vector = make_launch(p_, function, false, false, false, 1);
-    result.vector.batch_per_launch = p_.batch;
-    result.vector.tiles = ceil_div(planes * group, kBlock);
-    result.vector.narrow.aligned = true;
-    if (staged) result.vector.shared_bytes = static_cast<std::size_t>(block_bytes) + 48;
-    also_unaligned(result, function);
-    if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
-    result.name = std::to_string(group) + " threads to a plane; else " + result.name;
+  Launches other;
+  if (forward_tiles(other)) {
+    result.scalar = other.scalar;
+  } else {
+    const Function direct = kernels_.fold_windows(false, fold(), p_.with_indices, false);
+    result.scalar = make_launch(p_, direct, false, false, false, 1);
   }
+  result.name = "aligned rows, " + std::to_string(function.rows) + "x" + std::to_string(function.columns) +
+                " outputs to a thread";
+  return true;
+}
 
-  /// The same for sums of elements of two bytes, many planes to a block.
-  bool narrow_planes(Launches& result) {
-    constexpr std::int64_t kMostBytes = 26 << 10;
-    const std::int64_t wanted_bytes = leaves_first(p_) ? 14 << 10 : kMostBytes;
-    const Function function = kernels_.sum_planes();
-    const std::int64_t planes = p_.batch * p_.channels, size = p_.axis[2].input;
-    const std::int64_t bytes = size * static_cast<std::int64_t>(size_of(p_.dtype));
-    // Planes of whole pairs of words would begin in few of the banks of shared memory.
-    if (function.entry == nullptr || fold() != Fold::sum || size % 4 == 0 || kMostBytes / bytes < kBlock / 2 ||
-        is_few(true)) {
-      return false;
-    }
-    const std::int64_t together = planes_together(planes, larger(wanted_bytes / bytes, kBlock / 2), 1, kBlock);
-    result.scalar = make_launch(p_, function, false, false, false, 1);
-    group_planes(result.scalar, p_, together, kBlock, together * bytes + 16);
-    result.name = std::to_string(together) + " planes in shared memory, one thread to a plane";
-    return true;
+bool Forward::forward_bands(Launches& result) {
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || p_.absolute || d.input != 1 || d.output != 1 || d.kernel != 1 || h.kernel < 3 ||
+      p_.input.w != 1 || p_.reduction == Reduction::power || p_.channels * p_.batch * h.output > INT32_MAX / 2) {
+    return false;
   }
-
-  /// Dense planar tensors, through shared memory.
-  bool forward_tiles(Launches& result) {
-    if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
-        p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
-      return false;
-    }
-    if (is_small_square(p_) && !p_.absolute) {
-      const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
-      const Function function = kernels_.fold_tiles(fold(), p_.with_indices, kernel, stride);
-      if (function.entry != nullptr) {
-        result.scalar = make_launch(p_, function, false, false, false, 1);
-        result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
-        result.scalar.block = kTileBlock;
-        if (tile_forward(result.scalar, p_, function, 1, p_.with_indices ? 16 << 10 : kTileBytes)) return true;
-      }
-    }
-    const Problem p = upright(p_);
-    // Short windows along one axis: neighbouring threads read neighbouring memory anyway.
-    if (p.axis[2].input == 1 && p_.axis[2].input > 1 && p.axis[1].kernel <= 8) return false;
-    // Threads share a window only where a tile has too few windows for all of them.
-    std::int64_t taps = 1, sources = 1, outputs = 1;
-    for (const Axis& axis : p.axis) {
-      taps *= axis.kernel;
-      sources *= axis.input;
-      outputs *= axis.output;
-    }
-    const std::int64_t windows = (24 << 10) / static_cast<std::int64_t>(size_of(p.dtype)) * outputs / sources;
-    const int group = taps < 24 || windows >= 96 ? 1 : windows >= 16 ? 8 : 32;
-    const Function function = kernels_.fold_staged(fold(), p_.with_indices, group);
-    if (function.entry == nullptr) return false;
-    result.scalar = make_launch(p, function, false, false, false, 1);
-    result.name =
-        "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
-    return tile_forward(result.scalar, p, function, group);
+  for (const Axis* axis : {&h, &w}) {
+    if (axis->rule == WindowRule::fractional || axis->dilation != 1 || !has_no_empty_window(*axis)) return false;
   }
-};
+  if (h.rule == WindowRule::sliding && h.kernel >= 2 * h.stride) return false;
+  // Windows an odd number of columns apart lie in different banks: tiles serve them better.
+  if (w.rule == WindowRule::sliding && w.stride % 2 != 0) return false;
+  const Function single = kernels_.fold_bands(fold(), p_.with_indices, 1);
+  if (single.entry == nullptr) return false;
+  result.scalar = make_launch(p_, single, false, false, false, 1);
+  result.name = "bands of rows, then along them in shared memory";
+  if (!cut_bands(result.scalar, p_, single)) return false;
+  const Function several = kernels_.fold_bands(fold(), p_.with_indices, static_cast<int>(w.input % 64));
+  if (several.columns > 1 && has_aligned_rows(p_.input, several.columns)) {
+    result.vector = make_launch(p_, several, false, false, false, 1);
+    if (!cut_bands(result.vector, p_, several)) result.vector = Launch{};
+  }
+  return true;
+}
 
-}  // namespace
+void Forward::whole_planes(Launches& result) {
+  const Axis& w = p_.axis[2];
+  const std::int64_t planes = p_.batch * p_.channels, vectors = w.input / kernels_.lanes;
+  for (int a = 0; a < 2; ++a) {
+    if (p_.axis[a].input != 1 || p_.axis[a].output != 1 || p_.axis[a].kernel != 1) return;
+  }
+  if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.dilation != 1 || w.pad_begin != 0 ||
+      p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536) {
+    return;
+  }
+  if (narrow_planes(result)) return;
+  const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
+  constexpr std::int64_t kMostStaged = 28 << 10;  // eight blocks on a multiprocessor of a large GPU
+  const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
+  const bool staged = group < 32 && block_bytes <= kMostStaged && leaves_first(p_);
+  const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
+  if (function.entry == nullptr || planes * group < 132 * 512) return;
+  result.vector = make_launch(p_, function, false, false, false, 1);
+  result.vector.batch_per_launch = p_.batch;
+  result.vector.tiles = ceil_div(planes * group, kBlock);
+  result.vector.narrow.aligned = true;
+  if (staged) result.vector.shared_bytes = static_cast<std::size_t>(block_bytes) + 48;
+  also_unaligned(result, function);
+  if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
+  result.name = std::to_string(group) + " threads to a plane; else " + result.name;
+}
+
+bool Forward::narrow_planes(Launches& result) {
+  constexpr std::int64_t kMostBytes = 26 << 10;
+  const std::int64_t wanted_bytes = leaves_first(p_) ? 14 << 10 : kMostBytes;
+  const Function function = kernels_.sum_planes();
+  const std::int64_t planes = p_.batch * p_.channels, size = p_.axis[2].input;
+  const std::int64_t bytes = size * static_cast<std::int64_t>(size_of(p_.dtype));
+  // Planes of whole pairs of words would begin in few of the banks of shared memory.
+  if (function.entry == nullptr || fold() != Fold::sum || size % 4 == 0 || kMostBytes / bytes < kBlock / 2 ||
+      is_few(true)) {
+    return false;
+  }
+  const std::int64_t together = planes_together(planes, larger(wanted_bytes / bytes, kBlock / 2), 1, kBlock);
+  result.scalar = make_launch(p_, function, false, false, false, 1);
+  group_planes(result.scalar, p_, together, kBlock, together * bytes + 16);
+  result.name = std::to_string(together) + " planes in shared memory, one thread to a plane";
+  return true;
+}
+
+bool Forward::forward_tiles(Launches& result) {
+  if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    return false;
+  }
+  if (is_small_square(p_) && !p_.absolute) {
+    const auto kernel = static_cast<int>(p_.axis[1].kernel), stride = static_cast<int>(p_.axis[1].stride);
+    const Function function = kernels_.fold_tiles(fold(), p_.with_indices, kernel, stride);
+    if (function.entry != nullptr) {
+      result.scalar = make_launch(p_, function, false, false, false, 1);
+      result.name = "tiles in shared memory, strips of " + std::to_string(function.rows) + " outputs";
+      result.scalar.block = kTileBlock;
+      if (tile_forward(result.scalar, p_, function, 1, p_.with_indices ? 16 << 10 : kTileBytes)) return true;
+    }
+  }
+  const Problem p = upright(p_);
+  // Short windows along one axis: neighbouring threads read neighbouring memory anyway.
+  if (p.axis[2].input == 1 && p_.axis[2].input > 1 && p.axis[1].kernel <= 8) return false;
+  // Threads share a window only where a tile has too few windows for all of them.
+  std::int64_t taps = 1, sources = 1, outputs = 1;
+  for (const Axis& axis : p.axis) {
+    taps *= axis.kernel;
+    sources *= axis.input;
+    outputs *= axis.output;
+  }
+  const std::int64_t windows = (24 << 10) / static_cast<std::int64_t>(size_of(p.dtype)) * outputs / sources;
+  const int group = taps < 24 || windows >= 96 ? 1 : windows >= 16 ? 8 : 32;
+  const Function function = kernels_.fold_staged(fold(), p_.with_indices, group);
+  if (function.entry == nullptr) return false;
+  result.scalar = make_launch(p, function, false, false, false, 1);
+  result.name =
+      "tiles in shared memory, " + std::to_string(group) + (group == 1 ? " thread" : " threads") + " to a window";
+  return tile_forward(result.scalar, p, function, group);
+}
 
 void choose_forward(const Choice& choice, Launches& result) { Forward(choice).choose(result); }
 

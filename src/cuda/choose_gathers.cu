@@ -135,10 +135,8 @@ bool Backward::gather_columns(Launches& result) {
   return true;
 }
 
-bool Backward::gather_direct(Launches& result, Share share) {
+bool Backward::count_common(std::int64_t (&common)[2]) const {
   if (wide_ || is_empty() || !is_identity(p_.axis[0])) return false;
-  // How many windows have an element in common.
-  std::int64_t common[2];
   for (int a = 0; a < 2; ++a) {
     const Axis& axis = p_.axis[a + 1];
     if (axis.rule == WindowRule::fractional || (axis.stride > 1 && axis.dilation > 1)) return false;
@@ -149,9 +147,32 @@ bool Backward::gather_direct(Launches& result, Share share) {
       common[a] = axis.dilation > 1 ? axis.kernel : ceil_div(axis.kernel, axis.stride);
     }
   }
+  return common[0] * common[1] > 1;
+}
+
+void Backward::gather_tile_windows(Launches& result, Share share) {
+  constexpr std::int64_t kMostCommon = 16;
+  std::int64_t common[2];
+  if (!count_common(common) || common[0] * common[1] > kMostCommon || is_few(true) ||
+      !is_dense(p_.grad_output, p_, false) || !is_dense(p_.grad_input, p_, true) ||
+      (share == Share::index && !is_dense(p_.indices, p_, false))) {
+    return;
+  }
+  const Function function =
+      kernels_.gather_tile_windows(share, p_.index_dtype, !is_identity(p_.axis[1]), static_cast<int>(common[1]));
+  if (function.entry == nullptr) return;
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  if (!cut_seers(launch, p_, common[0], function.columns)) return;
+  result.vector = launch;
+  result.name = "tiles in shared memory, seen by few outputs; else " + result.name;
+}
+
+bool Backward::gather_direct(Launches& result, Share share) {
+  std::int64_t common[2];
+  if (!count_common(common)) return false;
   // Nine windows that are apart, and divisors of their own, cost more here than elsewhere (measured on an H200).
   const bool dilated = p_.axis[1].dilation > 1 || p_.axis[2].dilation > 1;
-  if (common[0] * common[1] == 1 || (common[0] * common[1] > 4 && !dilated)) return false;
+  if (common[0] * common[1] > 4 && !dilated) return false;
   auto function_for = [&](bool vector) {
     return kernels_.gather_direct(vector, share, p_.index_dtype, static_cast<int>(common[0]),
                                   static_cast<int>(common[1]));
@@ -168,6 +189,7 @@ bool Backward::gather_direct(Launches& result, Share share) {
                              : channel_vectors({&p_.grad_input, &p_.grad_output}, vector.lanes))) {
     result.vector = walk_directly(p_, vector, true, true, 4);
   }
+  gather_tile_windows(result, share);
   return true;
 }
 

@@ -30,8 +30,9 @@ if(NOT cenote_cuda_found)
 endif()
 
 add_library(cenote_cuda OBJECT
-  cuda/backend.cu cuda/choose.cu cuda/choose_backward.cu cuda/choose_forward.cu cuda/choose_gathers.cu cuda/choose_spreads.cu
-  cuda/cut_cells.cu
+  cuda/backend.cu cuda/choose.cu cuda/choose_backward.cu cuda/choose_forward.cu cuda/choose_gathers.cu cuda/choose_long.cu
+  cuda/choose_spreads.cu
+  cuda/cut_cells.cu cuda/cut_strips.cu cuda/cut_windows.cu
   cuda/device.cpp cuda/launch.cu cuda/memory.cpp cuda/simplify.cpp cuda/tiling.cu
   cuda/kernels_bf16.cu cuda/kernels_f16.cu cuda/kernels_f32.cu cuda/kernels_f64.cu cuda/kernels_i16.cu cuda/kernels_i32.cu
   cuda/kernels_i64.cu cuda/kernels_i8.cu cuda/kernels_u8.cu)

@@ -12,16 +12,6 @@ struct Shape {
   std::int64_t planes, slices, rows, columns;
 };
 
-/// The least step of at least `size` that is `step` modulo `unit`: what is aligned in memory then is so in shared memory.
-std::int64_t aligned_step(std::int64_t size, std::int64_t step, std::int64_t unit) {
-  return size + ((step - size) % unit + unit) % unit;
-}
-
-/// The size of parts of no more than `most`, all alike.
-std::int64_t part_of(std::int64_t size, std::int64_t most) {
-  return ceil_div(size, ceil_div(size, smaller(most, size)));
-}
-
 /// What tiles of either kind take.
 struct Costs {
   const Problem& p;

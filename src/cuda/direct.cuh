@@ -2,7 +2,7 @@
 // and folds each straight from memory. Where its columns are is worked out once, and all taps are loaded before any is used.
 #pragma once
 
-#include "cuda/forward.cuh"
+#include "cuda/fold_deep.cuh"
 
 namespace cenote::gpu {
 
@@ -88,22 +88,38 @@ __global__ void __launch_bounds__(kBlock, 3)
         fold[l] = empty_fold<kFold, T>();
         winners[l] = first;
       }
+      auto for_each_tap = [&](auto take_tap) {
 #pragma unroll
-      for (int r = 0; r < kHeight; ++r) {
+        for (int r = 0; r < kHeight; ++r) {
 #pragma unroll
-        for (int t = 0; t < kWidth; ++t) {
+          for (int t = 0; t < kWidth; ++t) {
 #pragma unroll
-          for (int l = 0; l < kLanes; ++l) {
-            if constexpr (is_extreme<kFold>) {
-              if (beats<kFold>(taps[r][t].lane[l], fold[l])) {
-                fold[l] = taps[r][t].lane[l];
-                winners[l] = r * kWidth + t;
-              }
-            } else {
-              fold[l] += widen(taps[r][t].lane[l]);
-            }
+            for (int l = 0; l < kLanes; ++l) take_tap(taps[r][t].lane[l], l, r * kWidth + t);
           }
         }
+      };
+      if constexpr (is_extreme<kFold>) {
+        auto in_order = [&](T tap, int l, int number) {
+          if (!beats<kFold>(tap, fold[l])) return;
+          fold[l] = tap;
+          winners[l] = number;
+        };
+        // Maxima that are zero or a NaN are folded again in the order that the rule asks for, where registers hold all taps so long.
+        if constexpr (kFold == Fold::max && !kIndices && kHeight * kWidth * kLanes <= 64) {
+          for_each_tap([&](T tap, int l, int) { fold[l] = larger_or_nan(fold[l], tap); });
+          bool doubtful = false;
+#pragma unroll
+          for (int l = 0; l < kLanes; ++l) doubtful = doubtful || !(widen(fold[l]) < 0.0F || widen(fold[l]) > 0.0F);
+          if (doubtful) {
+#pragma unroll
+            for (int l = 0; l < kLanes; ++l) fold[l] = empty_fold<kFold, T>();
+            for_each_tap(in_order);
+          }
+        } else {
+          for_each_tap(in_order);
+        }
+      } else {
+        for_each_tap([&](T tap, int l, int) { fold[l] += widen(tap); });
       }
       Vector<T, kLanes> result;
       if constexpr (is_extreme<kFold>) {

@@ -1,5 +1,5 @@
 // The backward of windows that overlap and that no other kernel is made for: a thread walks down a few elements and asks the outputs
-// that see each, straight from memory. Which outputs see its column is worked out once, and all of them are loaded before any is used.
+// that see each, straight from memory. Which outputs see its column is worked out once, and several are loaded before any is used.
 #pragma once
 
 #include "cuda/direct.cuh"
@@ -49,6 +49,8 @@ __global__ void __launch_bounds__(kBlock, 3)
     gather_direct(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
+  // Rows of outputs that are loaded before any is used: all, or one where registers would not hold them.
+  constexpr int kRows = kDown * kAcross * kLanes > 16 ? 1 : kDown;
   const DeviceAxis<Int>&h = p.axis[1], &w = p.axis[2];
   bool right = true;
   const Int thread = thread_of_grid<Int>();
@@ -70,70 +72,73 @@ __global__ void __launch_bounds__(kBlock, 3)
     T* result = results + (place.y * p.grad_input.h + place.x * p.grad_input.w);
     Int position = (place.z * h.input + place.y) * width + place.x;
     for (Int y = place.y; y < end; ++y, result += p.grad_input.h, position += width) {
-      Seer down[kDown];
-      Vector<T, kLanes> sent[kDown][kAcross];
-      Int codes[kDown][kAcross][kLanes], high[kDown][kAcross][kLanes];
-#pragma unroll
-      for (int i = 0; i < kDown; ++i) {
-        down[i] = seer(h, y, kDown - 1 - i);
-        const Int row = down[i].output * p.grad_output.h, index_row = down[i].output * p.indices.h;
-#pragma unroll
-        for (int j = 0; j < kAcross; ++j) {
-#pragma unroll
-          for (int l = 0; l < kLanes; ++l) {
-            sent[i][j].lane[l] = narrow<T>(Accumulator<T>{0});
-            codes[i][j][l] = high[i][j][l] = -1;
-          }
-          if (!down[i].sees || !across[j].sees) continue;
-          sent[i][j] = load_constant<kLanes>(grad + (row + across[j].output * p.grad_output.w));
-          if constexpr (kShare == Share::index)
-            load_stored<Stored>(indices + (index_row + across[j].output * p.indices.w), 0, codes[i][j], high[i][j]);
-        }
-      }
       Accumulator<T> sum[kLanes] = {};
 #pragma unroll
-      for (int i = 0; i < kDown; ++i) {
+      for (int first = 0; first < kDown; first += kRows) {
+        Seer down[kRows];
+        Vector<T, kLanes> sent[kRows][kAcross];
+        Int codes[kRows][kAcross][kLanes], high[kRows][kAcross][kLanes];
 #pragma unroll
-        for (int j = 0; j < kAcross; ++j) {
-          if constexpr (kShare == Share::index) {
-            const Int row_taps = w.rule == WindowRule::adaptive ? across[j].tap + across[j].beyond + 1 : w.kernel;
-            const Int mine = kTaps ? down[i].tap * row_taps + across[j].tap : position;
+        for (int i = 0; i < kRows; ++i) {
+          down[i] = seer(h, y, kDown - 1 - first - i);
+          const Int row = down[i].output * p.grad_output.h, index_row = down[i].output * p.indices.h;
+#pragma unroll
+          for (int j = 0; j < kAcross; ++j) {
 #pragma unroll
             for (int l = 0; l < kLanes; ++l) {
-              if (codes[i][j][l] == mine) sum[l] += widen(sent[i][j].lane[l]);
+              sent[i][j].lane[l] = narrow<T>(Accumulator<T>{0});
+              codes[i][j][l] = high[i][j][l] = -1;
             }
-            // The first element of a window vouches for its index: so many rows and columns further on.
-            if (down[i].first && across[j].first) {
+            if (!down[i].sees || !across[j].sees) continue;
+            sent[i][j] = load_constant<kLanes>(grad + (row + across[j].output * p.grad_output.w));
+            if constexpr (kShare == Share::index)
+              load_stored<Stored>(indices + (index_row + across[j].output * p.indices.w), 0, codes[i][j], high[i][j]);
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+          for (int j = 0; j < kAcross; ++j) {
+            if constexpr (kShare == Share::index) {
+              const Int row_taps = w.rule == WindowRule::adaptive ? across[j].tap + across[j].beyond + 1 : w.kernel;
+              const Int mine = kTaps ? down[i].tap * row_taps + across[j].tap : position;
 #pragma unroll
               for (int l = 0; l < kLanes; ++l) {
-                if ((codes[i][j][l] & high[i][j][l]) == -1) continue;
-                const Int further = codes[i][j][l] - mine;
-                Int rows, columns;
-                if constexpr (kTaps) {
-                  const Int tap_row = codes[i][j][l] / row_taps;
-                  rows = (tap_row - down[i].tap) * h.dilation;
-                  columns = (codes[i][j][l] - tap_row * row_taps - across[j].tap) * w.dilation;
-                } else {
-                  rows = most(further, 0);
-                  columns = take(rows, w.by_input);
-                }
-                bool found = high[i][j][l] == 0 && further >= 0 &&
-                             static_cast<unsigned>(rows) <= static_cast<unsigned>(down[i].beyond) &&
-                             static_cast<unsigned>(columns) <= static_cast<unsigned>(across[j].beyond);
-                if (h.dilation > 1) found = found && h.by_dilation.quotient(most(rows, 0)) * h.dilation == rows;
-                if (w.dilation > 1) found = found && w.by_dilation.quotient(most(columns, 0)) * w.dilation == columns;
-                right = right && found;
+                if (codes[i][j][l] == mine) sum[l] += widen(sent[i][j].lane[l]);
               }
+              // The first element of a window vouches for its index: so many rows and columns further on.
+              if (down[i].first && across[j].first) {
+#pragma unroll
+                for (int l = 0; l < kLanes; ++l) {
+                  if ((codes[i][j][l] & high[i][j][l]) == -1) continue;
+                  const Int further = codes[i][j][l] - mine;
+                  Int rows, columns;
+                  if constexpr (kTaps) {
+                    const Int tap_row = codes[i][j][l] / row_taps;
+                    rows = (tap_row - down[i].tap) * h.dilation;
+                    columns = (codes[i][j][l] - tap_row * row_taps - across[j].tap) * w.dilation;
+                  } else {
+                    rows = most(further, 0);
+                    columns = take(rows, w.by_input);
+                  }
+                  bool found = high[i][j][l] == 0 && further >= 0 &&
+                               static_cast<unsigned>(rows) <= static_cast<unsigned>(down[i].beyond) &&
+                               static_cast<unsigned>(columns) <= static_cast<unsigned>(across[j].beyond);
+                  if (h.dilation > 1) found = found && h.by_dilation.quotient(most(rows, 0)) * h.dilation == rows;
+                  if (w.dilation > 1) found = found && w.by_dilation.quotient(most(columns, 0)) * w.dilation == columns;
+                  right = right && found;
+                }
+              }
+            } else {
+              Accumulator<T> share[kLanes];
+#pragma unroll
+              for (int l = 0; l < kLanes; ++l) share[l] = widen(sent[i][j].lane[l]);
+              if (!p.uniform_divisor && down[i].sees && across[j].sees)
+                divide_all_by<T>(share, divisor_of(p, taps_of(p.axis[0], place.z), taps_of(h, down[i].output),
+                                                   taps_of(w, across[j].output)));
+#pragma unroll
+              for (int l = 0; l < kLanes; ++l) sum[l] += share[l];
             }
-          } else {
-            Accumulator<T> share[kLanes];
-#pragma unroll
-            for (int l = 0; l < kLanes; ++l) share[l] = widen(sent[i][j].lane[l]);
-            if (!p.uniform_divisor && down[i].sees && across[j].sees)
-              divide_all_by<T>(share, divisor_of(p, taps_of(p.axis[0], place.z), taps_of(h, down[i].output),
-                                                 taps_of(w, across[j].output)));
-#pragma unroll
-            for (int l = 0; l < kLanes; ++l) sum[l] += share[l];
           }
         }
       }

@@ -22,18 +22,34 @@ struct Few {
   Divisor<std::int32_t> inner;  // channels, or rows of a batch entry
 };
 
-/// Maxima and minima of windows of kKernel x kKernel, no dilation, none empty, no depth.
-template <class T, Fold kFold, int kKernel, bool kChannelsFastest>
-__global__ void __launch_bounds__(kFewBlock) fold_few(const __grid_constant__ Few p) {
+/// What one thread of either kernel works on; `exists`: there is such an output (element).
+struct FewPlace {
+  std::int32_t n, c, y, x;
+  bool exists;
+};
+
+/// Told is Few or FewGradients.
+template <bool kChannelsFastest, class Told>
+__device__ inline FewPlace place_of_few(const Told& p) {
   using Int = std::int32_t;
   const Int along = static_cast<Int>(blockIdx.x * blockDim.x + threadIdx.x);
   const Int across = static_cast<Int>(blockIdx.y * blockDim.y + threadIdx.y);
   Int n = static_cast<Int>(blockIdx.z * blockDim.z + threadIdx.z);
-  if (along >= p.x || across >= p.y || n >= p.z) return;
+  const bool exists = along < p.x && across < p.y && n < p.z;
   const Int inner = take(n, p.inner);
-  const Int c = kChannelsFastest ? along : inner;
-  const Int y = kChannelsFastest ? inner : across;
-  const Int x = kChannelsFastest ? across : along;
+  if constexpr (kChannelsFastest) {
+    return {n, along, inner, across, exists};
+  } else {
+    return {n, inner, across, along, exists};
+  }
+}
+
+/// Maxima and minima of windows of kKernel x kKernel, no dilation, none empty, no depth.
+template <class T, Fold kFold, int kKernel, bool kChannelsFastest>
+__global__ void __launch_bounds__(kFewBlock) fold_few(const __grid_constant__ Few p) {
+  using Int = std::int32_t;
+  const auto [n, c, y, x, exists] = place_of_few<kChannelsFastest>(p);
+  if (!exists) return;
   const T* input = static_cast<const T*>(p.input) + n * p.input_n + static_cast<std::int64_t>(c) * p.input_c;
   const Int top = y * p.stride_h - p.pad_h, left = x * p.stride_w - p.pad_w;
   // An element of the window again in place of one outside: it changes nothing.

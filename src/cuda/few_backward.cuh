@@ -29,14 +29,8 @@ template <class T, Share kShare, class Stored, bool kTaps, int kKernel, int kStr
 __global__ void __launch_bounds__(kFewBlock) gather_few(const __grid_constant__ FewGradients p) {
   using Int = std::int32_t;
   constexpr int kSeen = ceil_quotient(kKernel, kStride);  // outputs that may see an element, along an axis
-  const Int along = static_cast<Int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const Int across = static_cast<Int>(blockIdx.y * blockDim.y + threadIdx.y);
-  Int n = static_cast<Int>(blockIdx.z * blockDim.z + threadIdx.z);
-  if (along >= p.x || across >= p.y || n >= p.z) return;
-  const Int inner = take(n, p.inner);
-  const Int c = kChannelsFastest ? along : inner;
-  const Int y = kChannelsFastest ? inner : across;
-  const Int x = kChannelsFastest ? across : along;
+  const auto [n, c, y, x, exists] = place_of_few<kChannelsFastest>(p);
+  if (!exists) return;
   const T* grad = static_cast<const T*>(p.grad_output) + n * p.grad_n + static_cast<std::int64_t>(c) * p.grad_c;
   const std::int64_t indices = n * p.indices_n + static_cast<std::int64_t>(c) * p.indices_c;
   // The last output whose window begins no later than this element, and which tap of that window it is; of earlier ones it is a later tap.

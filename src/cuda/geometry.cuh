@@ -212,6 +212,8 @@ struct Cells {
   // Channels last: blocks of channels, threads to those of one position, and positions of a tile.
   Divisor<std::int32_t> channel_blocks, groups;
   std::int32_t channels, staged, cells;
+  std::int32_t seen;  // rows of outputs that may see an element, where that is not known when compiled
+  Divisor<std::int32_t> rows_of_entry;  // of a channel, where rows are planes
 };
 
 /// Regions of outputs and where their source lies in shared memory. Steps in elements.

@@ -33,6 +33,8 @@ struct BackwardInstances {
       return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 3, 2>, 1, 2, kLanesUsed);
     if (kernel == 3 && stride == 1)
       return function(&gpu::gather_down<T, kLanesUsed, 1, kShare, Stored, kTaps, 3, 1>, 1, 1, kLanesUsed);
+    if (kernel == 2 && stride == 1)
+      return function(&gpu::gather_down<T, kLanesUsed, 2, kShare, Stored, kTaps, 2, 1>, 1, 2, kLanesUsed);
     return {};
   }
   static Function down_gathers(Way way, Share share, DType index, int kernel, int stride) {
@@ -364,6 +366,28 @@ struct BackwardInstances {
       if (index == DType::u8) return direct_gathers_of<Share::index, std::uint8_t, true>(vector, down, across);
       if (index == DType::i32) return direct_gathers_of<Share::index, std::int32_t, false>(vector, down, across);
       if (index == DType::i64) return direct_gathers_of<Share::index, std::int64_t, false>(vector, down, across);
+    }
+    return {};
+  }
+
+  template <Share kShare, class Stored, bool kTaps>
+  static Function tile_windows_of(bool tall, int across) {
+    if (tall) {
+      if (across <= 2) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 2>, 1, 2);
+      if (across <= 3) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 3>, 1, 3);
+      return {};
+    }
+    if (across <= 2) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 2>, 1, 2);
+    if (across <= 4) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 4>, 1, 4);
+    return {};
+  }
+  static Function tile_windows(Share share, DType index, bool tall, int across) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return tile_windows_of<Share::sum, std::int64_t, false>(tall, across);
+      if (share != Share::index) return {};
+      if (index == DType::u8) return tile_windows_of<Share::index, std::uint8_t, true>(tall, across);
+      if (index == DType::i32) return tile_windows_of<Share::index, std::int32_t, false>(tall, across);
+      if (index == DType::i64) return tile_windows_of<Share::index, std::int64_t, false>(tall, across);
     }
     return {};
   }

@@ -156,6 +156,31 @@ struct ForwardInstances {
     return {};
   }
 
+  template <Fold kFold, bool kIndices>
+  static Function tile_windows_of(int height, int width) {
+    if (height > 1) {
+      const int size = height > width ? height : width;
+      if (size <= 2) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 2, 2>);
+      if (size <= 3) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 3, 3>);
+      if (size <= 5) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 5, 5>);
+      return {};
+    }
+    if (width <= 2) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 2>);
+    if (width <= 3) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 3>);
+    if (width <= 5) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 5>);
+    if (width <= 8) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 8>);
+    return {};
+  }
+  static Function tile_windows(Fold fold, bool indices, int height, int width) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return indices ? tile_windows_of<Fold::max, true>(height, width)
+                       : tile_windows_of<Fold::max, false>(height, width);
+      if (fold == Fold::sum) return tile_windows_of<Fold::sum, false>(height, width);
+    }
+    return {};
+  }
+
   template <Fold kFold, int kKernel>
   static Function few_of(bool channels_fastest) {
     return channels_fastest ? function(&gpu::fold_few<T, kFold, kKernel, true>)

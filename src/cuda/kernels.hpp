@@ -31,6 +31,8 @@
 #include "cuda/spread_down.cuh"
 #include "cuda/spread_windows.cuh"
 #include "cuda/streams.cuh"
+#include "cuda/tile_windows.cuh"
+#include "cuda/tile_windows_backward.cuh"
 #include "cuda/turned.cuh"
 #include "cuda/turns.cuh"
 
@@ -57,6 +59,8 @@ struct Kernels {
   Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
   /// Windows of at most `height` x `width` taps that leave no slice, straight from memory, by threads that walk down.
   Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
+  /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row.
+  Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs, without indices; these take Few alone.
@@ -107,6 +111,8 @@ struct Kernels {
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// Windows that leave no slice, at most `down` x `across` of which have an element in common, by threads that walk down.
   Function (*gather_direct)(bool vector, Share share, DType index, int down, int across);
+  /// The same where `across` of them have a column in common, and any number a row, dense planar tensors, through shared memory.
+  Function (*gather_tile_windows)(Share share, DType index, bool tall, int across);
   /// `taps`: indices of kind window.
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.

@@ -324,6 +324,12 @@ __device__ inline T* settled(T* pointer) {
   return pointer;
 }
 
+/// The same for a number, which then need not be read from the parameters and worked out again wherever it is used.
+__device__ inline std::int32_t settled(std::int32_t number) {
+  asm("" : "+r"(number));
+  return number;
+}
+
 /// One element of memory that is read once, by few threads at a time: it need not stay in any cache.
 template <class T>
 __device__ inline T load_streaming(const T* from) {

@@ -205,6 +205,11 @@ __device__ inline Staged<T> stage_windows(const Params<std::int32_t>& p, const P
                          p.axis[1].input, p.axis[2].input, p.tiling.pitch);
 }
 
+/// Which slice of its tensor a plane is where slices are planes.
+__device__ inline std::int32_t slice_of(const Params<std::int32_t>& p, std::int32_t plane) {
+  return p.axis[0].input == 1 ? 0 : take(plane, p.axis[0].by_input);
+}
+
 extern __shared__ __align__(16) char tile_memory[];
 
 /// Small blocks: while some of them wait for memory or at a barrier, others fold.

@@ -32,6 +32,22 @@ bool cut_slides(Launch& launch, const Problem& p, const Function& function);
 /// Cuts a gather's elements so that the outputs that see a tile fit, with positions where `selected`.
 bool tile_gather(Launch& launch, const Problem& p, const Function& function, bool selected, int kept_bytes);
 
+/// The least step of at least `size` that is `step` modulo `unit`: what is aligned in memory then is so in shared memory.
+inline std::int64_t aligned_step(std::int64_t size, std::int64_t step, std::int64_t unit) {
+  return size + ((step - size) % unit + unit) % unit;
+}
+
+/// The size of parts of no more than `most`, all alike.
+inline std::int64_t part_of(std::int64_t size, std::int64_t most) {
+  return ceil_div(size, ceil_div(size, smaller(most, size)));
+}
+
+/// Cuts outputs into tiles for fold_tile_windows. False: rows are too wide.
+bool cut_windows(Launch& launch, const Problem& p);
+/// Cuts elements into tiles for gather_tile_windows, where so many windows have an element in common along height and width. False: none
+/// fits.
+bool cut_seers(Launch& launch, const Problem& p, std::int64_t common_rows, std::int64_t common_columns);
+
 /// Cuts a gather's elements into tiles of cells for gather_staged. False: none fits.
 bool cut_cells(Launch& launch, const Problem& p, const Function& function);
 /// The same for gather_staged_channels.

@@ -92,6 +92,10 @@ TEST(Gpu, StraightFromMemory) {
   for (const char* line : kDirect) expect_right(line);
 }
 
+TEST(Gpu, TilesOfWindows) {
+  for (const char* line : kTileWindows) expect_right(line);
+}
+
 TEST(Gpu, MoreThanFew) {
   for (const char* line : kMoreThanFew) expect_right(line);
 }
@@ -120,26 +124,48 @@ TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
   expect_same_bits(kCells, 20);
   expect_same_bits(kDirect, 20);
+  expect_same_bits(kTileWindows, 3);
   expect_same_bits(kManyPlanes, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
 TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
-  for (const char* line : {"max2d f32 nchw n2c3 h12w12 k3 s2 p1",    "max2d f32 nhwc n2c4 h12w12 k2",
-                           "max2d f32 nchw n2c3 h20w20 k13 s1 p6",   "max2d f32 nchw n67c128 h8w8 k5 s1 p2",
-                           "max2d f32 nchw n16c129 h14w14 k2",       "max1d f32 ncw n2c3 w64 k4",
-                           "max2d f32 nchw n3c9 h55w55 k3 s2",       "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
-                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",   "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
-                           "max2d f16 nchw n2c3 h13w16 k3 s2 p1",    "max3d f16 ncdhw n2c3 d4h6w8 k2",
-                           "max3d f16 ndhwc n2c8 d4h6w8 k2",         "max2d bf16 nchw n2c3 h12w16 k2",
-                           "max2d f32 nchw n2c3 h12w16 k3 s1 p1",    "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
-                           "amax2d f32 nchw n2c3 h12w12 out5",       "fmax2d f32 nchw n2c3 h12w12 k2 out5",
-                           "max1d f64 ncw n2c3 w20 k3 s1",           "unpool2d f32 nchw n2c3 h6w6 k2",
-                           "max2d f32 nchw n17c5 h32w36 k3 s2 p1",   "max2d f32 nhwc n11c8 h31w33 k2",
-                           "max2d f16 nchw n17c5 h32w40 k3 s2 p1",   "max2d f16 nhwc n17c8 h31w33 k3 s2 p1",
-                           "max2d f32 nchw n37c5 h21w24 k3 s1 p1",   "max2d bf16 nchw n30c5 h20w32 k2",
-                           "max2d f32 nchw n2c3 h12w12 k3 s1 p1 d2", "max2d f32 nhwc n2c4 h12w12 k4 s2 p1",
-                           "max1d f32 ncw n2c3 w64 k3 s2 p1",        "max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1"}) {
+  for (const char* line : {"max2d f32 nchw n2c3 h12w12 k3 s2 p1",
+                           "max2d f32 nhwc n2c4 h12w12 k2",
+                           "max2d f32 nchw n2c3 h20w20 k13 s1 p6",
+                           "max2d f32 nchw n67c128 h8w8 k5 s1 p2",
+                           "max2d f32 nchw n16c129 h14w14 k2",
+                           "max1d f32 ncw n2c3 w64 k4",
+                           "max2d f32 nchw n3c9 h55w55 k3 s2",
+                           "max2d f32 nchw n45c101 h7w19 k3 s2 p1",
+                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",
+                           "max3d f32 ndhwc n2c20 d9h23w21 k3 s2 p1",
+                           "max2d f16 nchw n2c3 h13w16 k3 s2 p1",
+                           "max3d f16 ncdhw n2c3 d4h6w8 k2",
+                           "max3d f16 ndhwc n2c8 d4h6w8 k2",
+                           "max2d bf16 nchw n2c3 h12w16 k2",
+                           "max2d f32 nchw n2c3 h12w16 k3 s1 p1",
+                           "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
+                           "amax2d f32 nchw n2c3 h12w12 out5",
+                           "fmax2d f32 nchw n2c3 h12w12 k2 out5",
+                           "max1d f64 ncw n2c3 w20 k3 s1",
+                           "unpool2d f32 nchw n2c3 h6w6 k2",
+                           "max2d f32 nchw n17c5 h32w36 k3 s2 p1",
+                           "max2d f32 nhwc n11c8 h31w33 k2",
+                           "max2d f16 nchw n17c5 h32w40 k3 s2 p1",
+                           "max2d f16 nhwc n17c8 h31w33 k3 s2 p1",
+                           "max2d f32 nchw n37c5 h21w24 k3 s1 p1",
+                           "max2d bf16 nchw n30c5 h20w32 k2",
+                           "max2d f32 nchw n2c3 h12w12 k3 s1 p1 d2",
+                           "max2d f32 nhwc n2c4 h12w12 k4 s2 p1",
+                           "max1d f32 ncw n2c3 w64 k3 s2 p1",
+                           "max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1",
+                           "max1d f32 ncw n17c9 w501 k3 s2 p1",
+                           "max2d f32 nchw n23c5 h31w33 k3 s1 p1 d2",
+                           "amax2d f32 nchw n50c4 h20w20 out7",
+                           "max2d f16 nchw n31c5 h30w34 k4 s2 p1",
+                           "max3d f32 ncdhw n9c2 d7h25w27 k1x2x2 s1",
+                           "max2d f32 nhwc n23c4 h31w33 k2 s1"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     Given<double> given = draw_given<double>(problem, pool);
@@ -188,6 +214,10 @@ TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
                                    {"max2d f32 nchw n2c3 h12w16 k3 s1 p1 d2", 9},
                                    {"max2d f32 nhwc n2c8 h13w15 k4 s2 p1", 16},
                                    {"max1d f32 ncw n2c3 w64 k3 s2 p1", 3},
+                                   {"max1d f32 ncw n17c9 w501 k3 s2 p1", 3},
+                                   {"max2d f32 nchw n23c5 h31w33 k3 s1 p1 d2", 9},
+                                   {"max2d f32 nchw n31c9 h30w34 k4 s2 p1", 16},
+                                   {"max2d f32 nhwc n23c4 h31w33 k2 s1 p1", 4},
                                    {"max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1", 27}}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
@@ -260,18 +290,21 @@ TEST(Gpu, UnpoolTakesTheLastOfManyAnywhere) {
 
 /// Indices that lie in their windows, but that no pool made: each output names some element of its window.
 TEST(Gpu, BackwardTakesAnyElementOfTheWindow) {
-  for (const char* line : {"max2d f32 nchw n2c3 h20w20 k7 s1 p3",    "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
-                           "max2d f32 nchw n67c128 h8w8 k5 s1 p2",   "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
-                           "max2d f16 nchw n16c129 h14w14 k2",       "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
-                           "max2d f32 nhwc n2c8 h21w23 k3 s2 p1",    "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
-                           "amax2d f32 nhwc n2c4 h14w14 out5",       "max2d f32 nchw n2c3 h24w32 k4",
-                           "max2d f16 nchw n2c3 h25w32 k3 s2 p1",    "max3d f16 ncdhw n2c3 d4h6w8 k2",
-                           "max2d f32 nchw n3c9 h55w55 k3 s2",       "max2d bf16 nchw n2c7 h71w83 k3 s1 p1",
-                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",   "max3d f16 ndhwc n2c20 d9h23w21 k3 s2 p1",
-                           "max2d f32 nchw n2c3 h12w16 k3 s1 p1",    "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
-                           "max2d f32 nchw n37c5 h21w24 k3 s1 p1",   "max2d f16 nhwc n17c8 h31w33 k3 s2 p1",
-                           "max2d f32 nchw n2c3 h12w12 k3 s1 p1 d2", "max2d f32 nhwc n2c4 h12w12 k4 s2 p1",
-                           "max1d f32 ncw n2c3 w64 k3 s2 p1",        "max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1"}) {
+  for (const char* line : {"max2d f32 nchw n2c3 h20w20 k7 s1 p3",     "max2d f16 nchw n2c3 h20w20 k7 s1 p3",
+                           "max2d f32 nchw n67c128 h8w8 k5 s1 p2",    "max2d f16 nhwc n133c40 h8w8 k5 s1 p2",
+                           "max2d f16 nchw n16c129 h14w14 k2",        "max2d bf16 nhwc n2c4 h33w20 k9 s1 p4",
+                           "max2d f32 nhwc n2c8 h21w23 k3 s2 p1",     "max2d f16 nchw n2c3 h24w32 k3 s1 p1",
+                           "amax2d f32 nhwc n2c4 h14w14 out5",        "max2d f32 nchw n2c3 h24w32 k4",
+                           "max2d f16 nchw n2c3 h25w32 k3 s2 p1",     "max3d f16 ncdhw n2c3 d4h6w8 k2",
+                           "max2d f32 nchw n3c9 h55w55 k3 s2",        "max2d bf16 nchw n2c7 h71w83 k3 s1 p1",
+                           "max2d f32 nhwc n2c20 h43w51 k3 s1 p1",    "max3d f16 ndhwc n2c20 d9h23w21 k3 s2 p1",
+                           "max2d f32 nchw n2c3 h12w16 k3 s1 p1",     "max2d f16 nhwc n2c8 h13w15 k3 s2 p1",
+                           "max2d f32 nchw n37c5 h21w24 k3 s1 p1",    "max2d f16 nhwc n17c8 h31w33 k3 s2 p1",
+                           "max2d f32 nchw n2c3 h12w12 k3 s1 p1 d2",  "max2d f32 nhwc n2c4 h12w12 k4 s2 p1",
+                           "max1d f32 ncw n2c3 w64 k3 s2 p1",         "max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1",
+                           "max1d f32 ncw n17c9 w501 k3 s2 p1",       "max2d f32 nchw n23c5 h31w33 k3 s1 p1 d2",
+                           "amax2d f32 nchw n50c4 h20w20 out7",       "max2d f16 nchw n31c5 h30w34 k4 s2 p1",
+                           "max3d f32 ncdhw n9c2 d7h25w27 k1x2x2 s1", "max2d f32 nhwc n23c4 h31w33 k2 s1"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     const Given<double> given = draw_given<double>(problem, pool);

@@ -379,6 +379,47 @@ inline const char* const kDirect[] = {
     "max3d f32 ncdhw n2c3 d12h10w20 k3 s2 p1 idx:window ties",
 };
 
+// Windows of few taps with too many outputs, or elements, for any but tiles in shared memory; channels last, the backward of 2x2 windows one apart.
+inline const char* const kTileWindows[] = {
+    "max2d f32 nchw n23c5 h31w33 k3 s1 d2 ties",
+    "max2d f32 nchw n23c5 h31w33 k3 s1 p1 d2 idx:window nan",
+    "max2d f16 nchw n23c5 h31w33 k2x3 s1 p1 d3x2 neginf",
+    "max2d f32 nchw n23c5 h31w33 k2 s1 ties",
+    "max2d bf16 nchw n23c5 h31w32 k2 s1 p1 idx:window zeros",
+    "max2d f32 nchw n71c5 h30w34 k3 s3 p1 ties",
+    "max2d f32 nchw n31c9 h30w34 k4 s2 p1 neginf",
+    "max2d f32 nchw n31c9 h30w34 k4 s2 p1 idx:window nan",
+    "max2d f16 nchw n5c3 h90w140 k5 s2 p2 zeros",
+    "max2d f32 nchw n6c9 h31w133 k2x3 s1x2 p1x0 ties",
+    "max2d f32 nchw n23c9 h31w33 k3x1 s2x1 p1x0 nan",
+    "max2d f32 nchw n3c2 h70w1200 k4x3 s2x1 p1 ties",
+    "max2d f32 nchw n1c1 h40w9000 k3x2 s1x2 ties",
+    "max2d f32 nchw n70c9 h31w133 k1x3 s1x2 p0x1 ties",
+    "max2d f32 nchw n1c2 h9w9001 k1x5 s1x2 p0x2 nan",
+    "max1d f32 ncw n17c9 w1001 k3 s2 p1 ties",
+    "max1d f16 ncw n3c5 w19001 k7 s2 p3 idx:window ties",
+    "max1d f32 ncw n3c5 w9001 k3 s1 p1 d4 ties",
+    "max1d bf16 ncw n3c5 w9001 k2 s1 idx:window zeros",
+    "max1d f32 ncw n70c70 w501 k3 s2 p1 ceil nan",
+    "avg1d f32 ncw n9c5 w9003 k8 s4",
+    "avg1d f16 ncw n9c5 w9003 k5 s3 p2 nopad",
+    "avg1d bf16 ncw n70c70 w503 k8 s4 ceil",
+    "avg2d f32 nchw n23c9 h31w33 k3x2 s2x1 p1",
+    "avg2d f32 nchw n23c9 h31w33 k3x2 s2x1 p1 nopad ceil",
+    "avg2d bf16 nchw n31c9 h31w33 k4 s2 p1",
+    "avg2d f32 nchw n71c9 h31w33 k5 s3 p2 nopad",
+    "sum2d f32 nchw n71c9 h31w33 k4 s3 p1",
+    "amax2d f32 nchw n50c40 h20w21 out7x5 ties",
+    "amax2d f32 nchw n50c40 h20w21 out7x6 idx:window nan",
+    "amax2d f16 nchw n50c40 h20w20 out5x7 ties",
+    "amax2d bf16 nchw n9c9 h40w91 out30x28 idx:window ties",
+    "max3d f32 ncdhw n9c5 d7h25w27 k1x4x4 s1x2x2 p0x1x1 ties",
+    "max3d f16 ncdhw n9c5 d7h25w27 k1x2x2 s1 idx:window nan",
+    "max2d f32 nhwc n23c8 h31w33 k2 s1 ties",
+    "max2d f16 nhwc n23c8 h31w33 k2 s1 p1 idx:window nan",
+    "avg2d f32 nhwc n23c8 h31w33 k2 s1 p1 nopad",
+};
+
 // The small windows of kEveryKernel with too many outputs for fold_few, or too many elements for gather_few; narrow rows of 2x2 windows; long windows with indices.
 inline const char* const kMoreThanFew[] = {
     "max2d f32 nchw n17c5 h31w33 k2",

@@ -1,0 +1,64 @@
+// Which kernels a forward pool takes. Long windows have a file of their own.
+#pragma once
+
+#include "cuda/choose.hpp"
+
+namespace cenote::gpu {
+
+class Forward : public Choice {
+ public:
+  explicit Forward(const Choice& choice) : Choice(choice) {}
+
+  void choose(Launches& result);
+
+ private:
+  /// Averages of adaptive windows of different sizes.
+  bool forward_adaptive(Launches& result);
+  /// The same for planes of which a block can keep a few.
+  void adaptive_planes(Launches& result);
+  /// Windows of few taps, none empty, none leaving its slice.
+  bool has_few_taps() const;
+  /// Windows of few taps over dense planar tensors.
+  bool forward_tile_windows(Launches& result);
+  /// Windows of few taps, straight from memory.
+  bool forward_direct(Launches& result);
+  /// Windows of many taps of neighbouring channels, straight from memory.
+  bool forward_streams(Launches& result);
+  /// Long windows of one slice that overlap much: their cost must not grow with their length.
+  bool forward_lines(Launches& result);
+  /// The order of a sum, and so its bits, must not depend on where tensors lie: the same kernel then, by single elements.
+  void also_unaligned(Launches& result, const Function& unaligned);
+  /// The same for windows one apart and aligned rows; `result` holds another way already, for pointers that are not aligned.
+  void lane_quads(Launches& result);
+  void channel_panes(Launches& result);
+  /// The same for sums along rows alone.
+  bool forward_along(Launches& result);
+  /// From channels last to planar.
+  bool forward_turned(Launches& result);
+  /// Sums of 3x3 windows one apart.
+  bool forward_slide(Launches& result);
+  /// Windows of 3x3 one apart over planes that a block can keep whole.
+  bool slide_planes(Launches& result);
+  /// Small square windows, by threads that walk down.
+  bool forward_down(Launches& result);
+  /// So few outputs that what counts is how soon a thread begins.
+  bool few_outputs(Launches& result);
+  /// Maxima of windows that also overlap along the depth; `result` holds another way already, whose pointers and rows are aligned alike.
+  void deep_maxima(Launches& result, Way way);
+  /// Maxima of narrow elements, several to a register; `result` holds another way already, for pointers that are not aligned.
+  void packed_maxima(Launches& result);
+  /// Windows of 2x2 whose rows are too narrow for more; `result` holds another way already, for pointers that are not aligned.
+  void packed_pairs(Launches& result);
+  /// Small square windows of planar tensors with aligned rows. What is not aligned after all in a run goes the other ways.
+  bool forward_rows(Launches& result);
+  /// Windows of several rows, planar tensors; a band of rows is read by whole rows, whatever the windows across.
+  bool forward_bands(Launches& result);
+  /// Windows that are whole planes; `result` holds another way already, for pointers that are not aligned.
+  void whole_planes(Launches& result);
+  /// The same for sums of elements of two bytes, many planes to a block.
+  bool narrow_planes(Launches& result);
+  /// Dense planar tensors, through shared memory.
+  bool forward_tiles(Launches& result);
+};
+
+}  // namespace cenote::gpu
