@@ -32,7 +32,8 @@ PlaneFn plain_function(const Problem& p) {
 
 std::string plain_reason(const Problem& p) {
   return std::string("plane by plane, element by element, because ") +
-         (p.op == Op::max_unpool || p.op == Op::fractional_max_pool ? "its indices or windows follow no order"
+         (p.op == Op::fractional_max_pool ? "its windows follow no order"
+          : p.op == Op::max_unpool        ? "the unpooled positions follow no step"
           : plane_size(p) < (std::int64_t{1} << 30)
               ? "its tensors have neither consecutive rows nor consecutive channels"
               : "the plane is beyond 32-bit positions");

@@ -6,8 +6,6 @@
 #define CENOTE_CPU_FLAT_TAPS_INL_H_
 #endif
 
-#include <cstring>
-
 #include "cpu/index_vectors-inl.h"
 #include "cpu/scatter_plan.hpp"
 

@@ -60,7 +60,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
     for (std::int64_t oh = first_of(1); oh < heights; ++oh) {
       job.height = window(p.axis[1], oh);
       if (plan.axis == 1 && !whole) reach_windows(oh, oh);
-      std::int64_t stretch = 0;
+      std::int64_t stretch = 0, looked_at = 0;
       for (std::int64_t x = first_of(2) * plan.wide; x < columns; x += stretch) {
         stretch = job.one_column ? 1 : plan.segment;
         job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
@@ -87,12 +87,13 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
                  (plan.expanded || whole ? x : x * l.w);
         };
         job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
-        if (plan.by_taps) {
+        if (plan.by_taps && x >= looked_at) {
           const std::int64_t together = smaller(larger(kTapElements / unit.channels, 1), columns - x);
           if (add(job, together, offset)) {
             stretch = together;
             continue;
           }
+          looked_at = x + together;
         }
         for (std::int64_t b = 0; job.one_column && b < job.count * index_bytes; b += 64)
           hwy::Prefetch(static_cast<const char*>(job.indices) + kPrefetchBytes + b);
@@ -337,7 +338,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
 #if HWY_TARGET == HWY_SCALAR
           return false;
 #else
-          if (!AreTaps(plan, job, together, unit.channels)) return false;
+          if (!ColumnsAreTaps(plan, job, together, unit.channels)) return false;
           tap_columns.Add(job, together, gradients + offset(plan.problem.grad_output), values, sums);
           return true;
 #endif

@@ -45,13 +45,14 @@ std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
   return static_cast<std::uint32_t>(d << 16 | h << 8 | w);
 }
 
-/// Whether a tap's row is the upper half of a 16-bit multiplication, and its distance from the window's first has 16 bits; see FlatTaps.
+/// Whether a tap's row is the upper half of a 16-bit multiplication, and its distance from the window's first has 16 bits: half of them for its row, half for
+/// its column. What is no tap counts as one of the row behind the last, which must be a byte that no empty window skips; see FlatTaps.
 bool has_flat_taps(const Problem& p) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const std::int64_t most = std::int64_t{1} << 16;
   auto reach = [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation; };
   return depth.kernel == 1 && window(depth, depth.output - 1).count == 1 && width.kernel > 1 &&
-         height.kernel * width.kernel * width.kernel <= most &&
+         height.kernel < UINT8_MAX && height.kernel * width.kernel * width.kernel <= most &&
          (p.index_dtype == DType::u8 || p.index_dtype == DType::u16) && reach(width) < most / 2 &&
          (reach(height) == 0 || width.input < most / 2 / reach(height));
 }
@@ -143,7 +144,8 @@ void slices_to_channels(Problem& p) {
 }
 
 /// Tables for whole planes, where they are small enough and their outputs lie one after the other.
-bool make_plane_tables(const Problem& p, const Layout& small, ScatterPlan& plan) {
+bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
+  const Layout& small = p.grad_output;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const std::int64_t outputs = depth.output * height.output * width.output;
   auto follows = [&](const Layout& l) {
@@ -278,7 +280,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide;
     plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
   }
-  const bool tabled = make_plane_tables(p, small, plan);
+  const bool tabled = make_plane_tables(p, plan);
   for (std::int64_t i = 0; !tabled && i < columns * plan.wide; ++i) {
     const Window w = window(axis[2], i / plan.wide);
     plan.first.push_back(static_cast<std::uint32_t>(smaller(w.first, INT32_MAX)));
@@ -327,7 +329,6 @@ ScatterUnit::ScatterUnit(const ScatterPlan& plan, std::int64_t unit)
   }
   major = rest / plan.outer_minor_count;
   minor = rest % plan.outer_minor_count;
-  positions = band.slices * plan.slice;
   for (int a = 0; a < 3; ++a) {
     outputs_first[a] = a == plan.axis ? band.output_first : 0;
     outputs_end[a] = a == plan.axis ? band.output_end : plan.problem.axis[a].output;

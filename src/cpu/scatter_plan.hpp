@@ -1,5 +1,5 @@
-// Gradients go where indices point. They are summed up in place, or in scratch that rolls along the large side: what
-// the windows of the outputs still to come cannot reach any more is written, once. Threads share the large side in bands.
+// Gradients go where indices point. They are summed up in place, or in scratch that rolls along grad_input: what
+// the windows of the outputs still to come cannot reach any more is written, once. Threads share grad_input in bands.
 #pragma once
 
 #include "geometry/problem.hpp"
@@ -44,7 +44,7 @@ inline std::int64_t latest_end(const Axis& axis, std::int64_t o) {
 inline std::int64_t skipped_byte(const Window& w) { return w.count == 0 ? UINT8_MAX : w.skipped; }
 inline std::int64_t last_byte(const Window& w) { return w.count == 0 ? 0 : w.count - 1; }
 
-/// Slices of the large side's first axis, and the outputs along that axis whose windows reach into them.
+/// Slices of grad_input's first axis, and the outputs along that axis whose windows reach into them.
 struct Band {
   std::int64_t first, slices;
   std::int64_t output_first, output_end;
@@ -64,8 +64,8 @@ struct ScatterPlan {
   std::vector<Band> bands;
   std::int64_t capacity;  // slices that scratch holds at once
   std::int64_t segment;   // outputs located in one go
-  bool streams;           // the large side is written around the caches
-  bool in_place;          // sums are taken in the large side itself instead of scratch
+  bool streams;           // grad_input is written around the caches
+  bool in_place;          // sums are taken in grad_input itself instead of scratch
   bool compares;      // columns of many channels and windows of few taps: each tap is compared with a vector of indices
   bool by_taps;       // columns of many channels: see tap_columns-inl.h
   bool wide_windows;  // many outputs in a row have one winner
@@ -88,10 +88,10 @@ struct ScatterPlan {
   std::vector<std::uint32_t> corners, left;
   // `skips` and `limits` in two bytes, where windows have no depth and all that is known of their taps fits in 16 bits; else empty.
   std::vector<std::uint16_t> flat_skips, flat_limits;
-  Divider width, height;  // of the large side
+  Divider width, height;  // of grad_input
   std::uint32_t step[3];
   bool dilated;
-  bool linear;  // positions of the large side lie at one step: `position`, in elements
+  bool linear;  // positions of grad_input lie at one step: `position`, in elements
   std::int64_t position;
 
   // Scratch, bytes from the start of a slot.
@@ -111,7 +111,6 @@ struct ScatterUnit {
   std::int64_t major, minor, channel;  // batch entry, (planar) channel, first channel of the chunk
   std::int64_t slab;                   // depth, where each slice is on its own
   std::int64_t channels;               // of the chunk
-  std::int64_t positions;              // of the band
   std::int64_t planes = 1;             // one after the other in memory
   std::int64_t outputs_first[3], outputs_end[3];
 

@@ -7,6 +7,7 @@
 #endif
 
 #include <cstring>
+#include <type_traits>
 
 #include "cpu/flat_taps-inl.h"
 #include "cpu/scatter_plan.hpp"
@@ -16,8 +17,8 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 /// Whether the taps of all these columns, the job's and the ones behind it, are taps of their windows.
-inline HWY_NOINLINE bool AreTaps(const ScatterPlan& plan, const LocateJob& job, std::int64_t columns,
-                                 std::int64_t channels) {
+inline HWY_NOINLINE bool ColumnsAreTaps(const ScatterPlan& plan, const LocateJob& job, std::int64_t columns,
+                                        std::int64_t channels) {
   const FlatTaps::D d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto* taps = static_cast<const std::uint8_t*>(job.indices);
@@ -43,18 +44,18 @@ class TapColumns {
  public:
   TapColumns(const ScatterPlan& plan, std::int64_t channels) : plan_(plan), channels_(channels) {
     for (std::size_t tap = 0; plan.by_taps && tap < plan.tap_offsets.size() - kTableSlack; ++tap)
-      offsets_[tap] = plan.tap_offsets[tap] * static_cast<std::uint32_t>(channels);
+      offsets_[tap] = static_cast<std::int64_t>(plan.tap_offsets[tap]) * channels;
   }
 
   /// Adds the gradients of such columns; those of taps outside of the band are nobody's.
   HWY_NOINLINE void Add(const LocateJob& job, std::int64_t columns, const T* gradient, C* HWY_RESTRICT values,
                         C* HWY_RESTRICT sums) const {
-    const Axis *height = &plan_.problem.axis[1], *width = &plan_.problem.axis[2];
-    const Window& rows = job.height;
-    const std::int64_t slice = job.depth.first * height->input;
+    const Axis &height = plan_.problem.axis[1], &width = plan_.problem.axis[2];
+    const Window& rows = job.height;  // not empty, or no index would be a tap
+    const std::int64_t slice = job.depth.first * height.input;
     const std::int64_t line = slice + rows.first - rows.skipped * rows.step;
-    const std::int64_t start = (slice + rows.first) * width->input - job.base;
-    const std::int64_t end = (slice + rows.first + (rows.count - 1) * rows.step + 1) * width->input - job.base;
+    const std::int64_t start = (slice + rows.first) * width.input - job.base;
+    const std::int64_t end = (slice + rows.first + (rows.count - 1) * rows.step + 1) * width.input - job.base;
     const bool inside = start >= 0 && end <= job.positions;
     const auto elements = static_cast<std::uint64_t>(job.positions) * static_cast<std::uint64_t>(channels_);
     const auto* taps = static_cast<const std::uint8_t*>(job.indices);
@@ -67,7 +68,7 @@ class TapColumns {
       }
       const std::int64_t column =
           static_cast<std::int32_t>(job.origins[x]);  // an unclipped window may begin before the row
-      const std::int64_t begin = (line * width->input + column - job.base) * channels_;
+      const std::int64_t begin = (line * width.input + column - job.base) * channels_;
       if (inside) {
         for (std::int64_t c = 0; c < channels_; ++c) {
           C& sum = sums[begin + c + offsets_[taps[c]]];
@@ -89,7 +90,8 @@ class TapColumns {
  private:
   const ScatterPlan& plan_;
   std::int64_t channels_;
-  std::uint32_t offsets_[256];
+  std::int64_t
+      offsets_[256];  // elements from the first tap of the unclipped window, which may lie far before the plane
 };
 #endif
 

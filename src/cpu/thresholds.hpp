@@ -98,14 +98,14 @@ inline constexpr std::int64_t kGatheredColumns = 64;
 /// (8x8/8 over 56 x 56 x 512, 51 MB, one thread: 2278 us gathered, 5012 scattered.)
 inline constexpr std::int64_t kGatheredColumnTaps = 32;
 inline constexpr std::int64_t kFewOutputs = 4;
-/// Windows of so few taps have a bit for each in a table of planes located whole, and one bit to spare. (One thread, 64 planes: 3x3/2 over 55 x 55
+/// Deep windows of so few taps have a bit for each in a table of planes located whole, and one bit to spare: measured when flat ones had it too. (One thread, 64 planes: 3x3/2 over 55 x 55
 /// 43 us, 50 by places; 5x5/1 over 28 x 28 38 and 50.)
 inline constexpr std::int64_t kFewTaps = 31;
 /// Taps of windows of so few are taken apart by multiplications in 32 bits, see TapPlaces. More are divided, one by one.
 inline constexpr std::int64_t kTabledTaps = 4096;
 /// Columns a stride apart share what is known about the outputs that see them, up to this stride.
 inline constexpr std::int64_t kGatherPhases = 4;
-/// Units of a scatter that there should be at least, for threads to share.
+/// Units of a scatter, or of unpooling, that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 
 /// Planes whose rows have fewer bytes than this (in the compute type) are folded side by side; a row costs some 40 ns whatever

@@ -9,7 +9,7 @@
 
 #include <atomic>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 namespace cenote::simd {
 namespace {
@@ -19,16 +19,16 @@ struct UnpoolPlan {
   Problem problem;
   Layout small, large;  // the pooled and the unpooled side
   bool forward;
-  std::int64_t places;         // of the unpooled plane
-  std::int64_t step;           // elements from one of them to the next
-  std::int64_t columns = 0;    // elements of a stretch, planar: a row, or all rows where they follow each other
-  std::int64_t rows = 0;       // stretches of a plane
-  std::int64_t pieces = 1;     // of a plane's rows, planar backward, for threads to share
-  std::int64_t chunk = 0;      // channels of a unit, channels-last; 0 where planar
-  std::int64_t chunks = 1;     // units of a batch entry
-  std::vector<Window> widths;  // of windows along the row, where indices are taps
+  std::int64_t places;   // of the unpooled plane
+  std::int64_t step;     // elements from one of them to the next
+  bool columns_apart;    // channels-last: the stretches are the channels of each column, not rows
+  std::int64_t columns;  // of a row, or of all rows where they follow each other
+  std::int64_t rows;
+  std::int64_t pieces = 1;  // of the rows of a backward, for threads to share
+  std::int64_t chunk = 1;   // channels of a unit
+  std::int64_t chunks;      // of a batch entry
 
-  std::int64_t units() const { return chunk > 0 ? problem.batch * chunks : problem.batch * problem.channels * pieces; }
+  std::int64_t units() const { return problem.batch * chunks * pieces; }
 };
 
 /// A stretch of elements and of indices, each as far apart as the gaps say. The place of index k is `step` * k elements away, and `along` more for
@@ -84,38 +84,26 @@ class Unpooling {
         to_(static_cast<T*>(plan.forward ? args.output : args.grad_input)) {}
 
   /// False when an index was wrong.
-  bool run(std::int64_t unit) const { return plan_.chunk > 0 ? run_columns(unit) : run_plane(unit); }
-
- private:
-  bool run_plane(std::int64_t unit) const {
+  bool run(std::int64_t unit) const {
     const Problem& p = plan_.problem;
-    const std::int64_t plane = unit / plan_.pieces, piece = unit % plan_.pieces;
-    const std::int64_t n = plane / p.channels, c = plane % p.channels;
-    if (plan_.forward) zero(to_ + n * plan_.large.n + c * plan_.large.c, 1);
+    const std::int64_t piece = unit % plan_.pieces, part = unit / plan_.pieces;
+    const std::int64_t n = part / plan_.chunks, c = part % plan_.chunks * plan_.chunk;
+    const std::int64_t channels = smaller(plan_.chunk, p.channels - c);
+    if (plan_.forward) zero(to_ + n * plan_.large.n + c * plan_.large.c, channels);
     bool valid = true;
     const std::int64_t end = plan_.rows * (piece + 1) / plan_.pieces;
     for (std::int64_t row = plan_.rows * piece / plan_.pieces; row < end; ++row) {
       const std::int64_t od = row / p.axis[1].output, oh = row % p.axis[1].output;
-      valid = run_stretch(n, c, od, oh, 0, plan_.columns, 0) && valid;
-    }
-    return valid;
-  }
-
-  bool run_columns(std::int64_t unit) const {
-    const Problem& p = plan_.problem;
-    const std::int64_t n = unit / plan_.chunks, c = unit % plan_.chunks * plan_.chunk;
-    const std::int64_t channels = smaller(plan_.chunk, p.channels - c);
-    if (plan_.forward) zero(to_ + n * plan_.large.n + c, channels);
-    bool valid = true;
-    for (std::int64_t od = 0; od < p.axis[0].output; ++od) {
-      for (std::int64_t oh = 0; oh < p.axis[1].output; ++oh) {
-        for (std::int64_t ow = 0; ow < p.axis[2].output; ++ow)
-          valid = run_stretch(n, c, od, oh, ow, channels, 1) && valid;
+      if (!plan_.columns_apart) {
+        valid = run_stretch(n, c, od, oh, 0, plan_.columns, 0) && valid;
+        continue;
       }
+      for (std::int64_t ow = 0; ow < plan_.columns; ++ow) valid = run_stretch(n, c, od, oh, ow, channels, 1) && valid;
     }
     return valid;
   }
 
+ private:
   void zero(T* plane, std::int64_t wide) const {
     if (plan_.step == wide) {
       std::memset(plane, 0, static_cast<std::size_t>(plan_.places * wide) * sizeof(T));
@@ -153,7 +141,7 @@ class Unpooling {
     for (std::int64_t first = 0; first < count; first += kLocated) {
       stretch.count = smaller(kLocated, count - first);
       for (std::int64_t i = 0; i < stretch.count; ++i) {
-        const Window& w = plan_.widths[static_cast<std::size_t>(along > 0 ? ow : first + i)];
+        const Window w = window(p.axis[2], along > 0 ? ow : first + i);
         located[i] = place_of_tap(p, d, h, w, read_index(indices_, p.index_dtype, at + (first + i) * index_gap));
       }
       valid = move<std::int64_t>(stretch, small + first * stretch.gap, large + first * along) && valid;
@@ -231,29 +219,26 @@ std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
   plan.step = step_of(p, plan.large);
   if (plan.step == 0) return nullptr;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  if (p.index_kind == IndexKind::window) {
-    if (width.output > kMostColumns || depth.kernel > INT32_MAX / height.kernel / width.kernel) return nullptr;
-    for (std::int64_t ow = 0; ow < width.output; ++ow) plan.widths.push_back(window(width, ow));
-  }
+  if (p.index_kind == IndexKind::window && depth.kernel > INT32_MAX / height.kernel / width.kernel) return nullptr;
 
-  if (is_channels_last(p, plan.large)) {
+  plan.columns_apart = is_channels_last(p, plan.large);
+  if (plan.columns_apart) {
     plan.chunk = p.channels;
-    while (plan.chunk >= 2 * kLeastChunk && p.batch * plan.chunks < kFewestUnits) {
+    while (plan.chunk >= 2 * kLeastChunk && p.batch * ceil_div(p.channels, plan.chunk) < kFewestUnits)
       plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk;
-      plan.chunks = ceil_div(p.channels, plan.chunk);
-    }
-  } else {
-    auto follow = [&](const Layout& l) {
-      return (height.output == 1 || l.h == width.output * l.w) &&
-             (depth.output == 1 || l.d == height.output * width.output * l.w);
-    };
-    plan.rows = depth.output * height.output;
-    plan.columns = width.output;
-    plan.pieces = plan.forward ? 1 : smaller(plan.rows, ceil_div(kFewestUnits, p.batch * p.channels));
-    if (plan.pieces == 1 && follow(plan.small) && follow(p.indices) && p.index_kind != IndexKind::window) {
-      plan.columns *= plan.rows;
-      plan.rows = 1;
-    }
+  }
+  plan.chunks = ceil_div(p.channels, plan.chunk);
+  plan.rows = depth.output * height.output;
+  plan.columns = width.output;
+  if (!plan.forward) plan.pieces = smaller(plan.rows, ceil_div(kFewestUnits, p.batch * plan.chunks));
+  auto follow = [&](const Layout& l) {
+    return (height.output == 1 || l.h == width.output * l.w) &&
+           (depth.output == 1 || l.d == height.output * width.output * l.w);
+  };
+  if (!plan.columns_apart && plan.pieces == 1 && follow(plan.small) && follow(p.indices) &&
+      p.index_kind != IndexKind::window) {
+    plan.columns *= plan.rows;
+    plan.rows = 1;
   }
   auto kernel = std::make_unique<UnpoolKernel>(std::move(plan), described.bytes_moved);
   kernel->explain = p.pass == Pass::forward ? "zeros, then each value where its index points"

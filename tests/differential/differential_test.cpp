@@ -192,7 +192,11 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nhwc n1c3 h24w190 k21 s2 p10 d1x3 idx:window",
              "max2d f32 nchw n2c5 h30w31 k7x5 s1 p3x2 d3x2 idx:window",
              "max1d f32 ncw n2c3 w3001 k40 s1 p20 idx:window",
+             "max2d f32 nhwc n1c64 h30w3 k6x6 s1 p10:12 d4 idx:window",  // windows without taps among others
+             "max2d f32 nhwc n1c140000 h2w1 k1x33 s1 p0x32000:0x0 d1x1000 idx:window",  // taps 2^32 elements apart
+             "max2d f32 nchw n1c1 h3w60 k255x2 s1 p509x0:509x0 d4x1 idx:window",
              "unpool2d f32 nchw n1c2 h40w41 k3 s2 idx:window",
+             "unpool2d f32 nhwc n1c7 h20w21 k3 s2",
              "unpool2d f32 nhwc n1c40 h20w21 k3x2 s2x3 p1x0",
              "unpool2d bf16 nhwc n1c71 h20w21 k3 s2 p1 idx:window",
              "unpool2d u8 nhwc n9c5 h6w7 k2 idx:flat32",
