@@ -250,8 +250,13 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
                                  : smaller((cut_axis.kernel - 1) * cut_axis.dilation + 1, cut_axis.input);
   const std::int64_t column_bytes = plan.slice * static_cast<std::int64_t>(lane);
   plan.chunk = plan.inner;
-  while (plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes)
-    plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk;
+  auto halve = [&] { plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk; };
+  while (plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
+  // So few bands that threads have nothing to share: taps of some channels are short enough to be read in pieces.
+  const std::int64_t alone = plan.outer * plan.slabs * ceil_div(cut_axis.input, larger(1, 4 * reach));
+  while (has_tap_tables(p) && plan.chunk >= 2 * kWideColumn &&
+         alone * ceil_div(plan.inner, plan.chunk) < kFewestUnits / 2)
+    halve();
   plan.chunks = ceil_div(plan.inner, plan.chunk);
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
   plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));

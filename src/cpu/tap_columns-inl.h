@@ -77,8 +77,13 @@ class TapColumns {
       } else {
         C elsewhere[kSpare] = {};
         for (std::int64_t c = 0; c < channels_; ++c) {
+          // Chosen by bits: which of them are outside is no more foreseeable than a winner is.
           const std::int64_t spot = begin + c + offsets_[taps[c]];
-          C& sum = static_cast<std::uint64_t>(spot) < elements ? sums[spot] : elsewhere[c % kSpare];
+          const auto here =
+              std::uintptr_t{0} - static_cast<std::uintptr_t>(static_cast<std::uint64_t>(spot) < elements);
+          const auto in_band = reinterpret_cast<std::uintptr_t>(sums) + static_cast<std::uintptr_t>(spot) * sizeof(C);
+          const auto outside = reinterpret_cast<std::uintptr_t>(elsewhere + c % kSpare);
+          C& sum = *reinterpret_cast<C*>((in_band & here) | (outside & ~here));
           sum = WrappingSum(sum, from[c]);
         }
       }
