@@ -312,11 +312,8 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const bool whole_planes = !plan.rows.empty();  // whose tables know everything
-  const std::int64_t slice = job.depth.first - job.depth.skipped * job.depth.step;
-  const std::int64_t line =
-      slice * plan.problem.axis[1].input + job.height.first - job.height.skipped * job.height.step;
   auto rows = [&](std::int64_t value) { return hn::Set(d, whole_planes ? 0 : static_cast<std::uint32_t>(value)); };
-  const auto origin = rows(line * plan.problem.axis[2].input - job.base);
+  const auto origin = rows(first_line(plan.problem, job) * plan.problem.axis[2].input - job.base);
   const auto skipped = rows(skipped_byte(job.depth) << 16 | skipped_byte(job.height) << 8);
   const auto limit = rows(last_byte(job.depth) << 16 | last_byte(job.height) << 8);
   const TapPlaces taps(plan);
@@ -339,7 +336,7 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
 }
 
-/// The same for whole planes and windows of few taps, a byte each, where all of them are taps of their windows: false where one is not, or is "none".
+/// The same for whole planes and deep windows of few taps, a byte each, where all of them are taps of their windows: false where one is not, or is "none".
 bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
   const hn::Rebind<std::uint8_t, decltype(d)> narrow;
@@ -368,10 +365,9 @@ bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> wide;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if (job.count < lanes) return false;
-  const Axis &height = plan.problem.axis[1], &width = plan.problem.axis[2];
   const bool whole_planes = !plan.rows.empty();
-  const std::int64_t line = job.depth.first * height.input + job.height.first - job.height.skipped * job.height.step;
-  const auto origin = hn::Set(wide, static_cast<std::uint32_t>(line * width.input - job.base));
+  const std::int64_t width = plan.problem.axis[2].input;
+  const auto origin = hn::Set(wide, static_cast<std::uint32_t>(first_line(plan.problem, job) * width - job.base));
   const auto* begins = whole_planes ? job.corners : job.origins;
   const Elements elements(plan, job);
   FlatTaps flat(plan, job);

@@ -36,7 +36,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   bool valid = true;
   LocateJob job{};
   job.dtype = p.index_dtype;
-  job.one_column = plan.inner > 1 && !plan.expanded;
+  job.one_column = plan.column_by_column();
   job.step = static_cast<std::uint32_t>(plan.inner == 1 ? 1 : unit.channels);
   job.spots = spots;
   auto reach = [&](std::int64_t first, std::int64_t end) HWY_ATTR {
@@ -52,7 +52,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
   auto first_of = [&](int axis) { return whole ? std::int64_t{0} : unit.outputs_first[axis]; };
   const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
   const std::int64_t columns =
-      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * plan.wide;
+      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * plan.wide();
   if (whole) reach(0, p.axis[plan.axis].input);
   for (std::int64_t od = first_of(0); od < depths; ++od) {
     job.depth = window(p.axis[0], od);
@@ -61,7 +61,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
       job.height = window(p.axis[1], oh);
       if (plan.axis == 1 && !whole) reach_windows(oh, oh);
       std::int64_t stretch = 0, looked_at = 0;
-      for (std::int64_t x = first_of(2) * plan.wide; x < columns; x += stretch) {
+      for (std::int64_t x = first_of(2) * plan.wide(); x < columns; x += stretch) {
         stretch = job.one_column ? 1 : plan.segment;
         job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
         job.first = plan.first.data() + x;
@@ -80,7 +80,7 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
         }
         job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {
-          reach_windows(x / plan.wide, (x + (job.one_column ? 1 : job.count) - 1) / plan.wide);
+          reach_windows(x / plan.wide(), (x + (job.one_column ? 1 : job.count) - 1) / plan.wide());
         }
         auto offset = [&](const Layout& l) HWY_ATTR {
           return unit.major * l.n + (unit.minor + unit.channel) * l.c + od * l.d + oh * l.h +
@@ -315,14 +315,13 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
       }
     }
     C* HWY_RESTRICT sums = rolling.sums();
-    const bool columns = plan.inner > 1 && !plan.expanded;  // what the processor fetches ahead ends with each of them
 #if HWY_TARGET != HWY_SCALAR
     const TapColumns<T, C> tap_columns(plan, unit.channels);
 #endif
     auto gradient_at = [&](const auto& offset, std::int64_t count) HWY_ATTR -> const C* {
       const T* gradient = gradients + offset(plan.problem.grad_output);
       if constexpr (std::is_same_v<T, C>) {
-        for (std::int64_t i = 0; columns && i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
+        for (std::int64_t i = 0; plan.column_by_column() && i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
           hwy::Prefetch(gradient + kPrefetchBytes / static_cast<std::int64_t>(sizeof(T)) + i);
         return gradient;
       } else {

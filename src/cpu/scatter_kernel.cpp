@@ -54,6 +54,7 @@ std::unique_ptr<Kernel> make_scatter_kernel(const Described& described, const Ro
     return nullptr;
   ScatterPlan plan;
   if (!make_scatter_plan(described, kernels.fold_lane, plan)) return nullptr;
+  plan.by_taps = plan.by_taps && kernels.vector_bytes > 1;  // there must be lanes to look at them in
   std::string explain = std::string("scatter: each gradient is added where its index points, ") +
                         (plan.in_place ? "in place; " : "in scratch; ") +
                         (plan.by_taps ? "columns whose taps are looked at together; " : "") +

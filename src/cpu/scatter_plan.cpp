@@ -90,8 +90,8 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   };
   if (plan.rows.empty()) {
     const Window whole{0, 1, 1, 0, 1, 1};
-    for (std::int64_t i = 0; i < width.output * plan.wide; ++i) {
-      const Window w = window(width, i / plan.wide);
+    for (std::int64_t i = 0; i < width.output * plan.wide(); ++i) {
+      const Window w = window(width, i / plan.wide());
       add(origin(w), whole, whole, w);
     }
   } else {
@@ -278,20 +278,19 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.expanded = channels_last && !plan.compares && plan.inner < kWideColumn && columns <= kMostColumns / plan.inner &&
                   plan.chunk == plan.inner && (small.w == plan.inner || columns == 1) &&
                   (p.indices.w == plan.inner || columns == 1);
-  plan.wide = plan.expanded ? plan.inner : 1;
   plan.segment = kSegment;
   if (plan.axis == 2) {  // no longer than scratch
     const std::int64_t step = cut_axis.rule == WindowRule::adaptive ? cut_axis.kernel : cut_axis.stride;
-    const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide;
+    const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide();
     plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
   }
   const bool tabled = make_plane_tables(p, plan);
-  for (std::int64_t i = 0; !tabled && i < columns * plan.wide; ++i) {
-    const Window w = window(axis[2], i / plan.wide);
+  for (std::int64_t i = 0; !tabled && i < columns * plan.wide(); ++i) {
+    const Window w = window(axis[2], i / plan.wide());
     plan.first.push_back(static_cast<std::uint32_t>(smaller(w.first, INT32_MAX)));
     plan.taps.push_back(static_cast<std::uint32_t>(w.count));
     plan.skipped.push_back(static_cast<std::uint32_t>(smaller(w.skipped, INT32_MAX)));
-    if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.wide));
+    if (plan.expanded) plan.channel.push_back(static_cast<std::uint32_t>(i % plan.wide()));
   }
   for (auto* table : {&plan.first, &plan.taps, &plan.skipped, &plan.channel}) {
     if (!tabled) table->resize(table->size() + kTableSlack);
@@ -307,8 +306,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
                       axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
   if (has_tap_tables(p)) make_tap_tables(p, plan);
-  plan.by_taps =
-      !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.inner > 1 && !plan.expanded && plan.axis != 2;
+  plan.by_taps = !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.column_by_column() && plan.axis != 2;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at = plan.in_place ? 0
                                 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +

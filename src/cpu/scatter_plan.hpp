@@ -70,7 +70,6 @@ struct ScatterPlan {
   bool by_taps;       // columns of many channels: see tap_columns-inl.h
   bool wide_windows;  // many outputs in a row have one winner
   bool expanded;      // columns of so few channels that whole rows are located in one go
-  std::int64_t wide;  // elements of a column in the tables: its channels where expanded, else 1
   std::vector<std::uint32_t> first, taps, skipped,
       channel;  // of the windows of each output column, or (expanded) element
   // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of
@@ -96,6 +95,11 @@ struct ScatterPlan {
 
   // Scratch, bytes from the start of a slot.
   std::size_t spots_at, values_at, bytes;
+
+  /// Each output's channels are located on their own.
+  bool column_by_column() const { return inner > 1 && !expanded; }
+  /// Elements of a column in the tables.
+  std::int64_t wide() const { return expanded ? inner : 1; }
 
   std::int64_t units() const {
     return ceil_div(outer, group) * chunks * slabs * static_cast<std::int64_t>(bands.size());
@@ -135,6 +139,13 @@ struct LocateJob {
   std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it,
                             // or kNowhere where the plan works in place
 };
+
+/// The line of the plane, counted from its first, where the unclipped windows of the job's outputs begin.
+inline std::int64_t first_line(const Problem& p, const LocateJob& job) {
+  const std::int64_t slice = job.depth.first - job.depth.skipped * job.depth.step;
+  return slice * p.axis[1].input + job.height.first - job.height.skipped * job.height.step;
+}
+
 /// Numbers that whole vectors may touch behind a table.
 inline constexpr std::int64_t kTableSlack = 16;
 inline constexpr std::uint32_t kNowhere = 0xffffffffU;

@@ -53,7 +53,7 @@ class TapColumns {
     const Axis &height = plan_.problem.axis[1], &width = plan_.problem.axis[2];
     const Window& rows = job.height;  // not empty, or no index would be a tap
     const std::int64_t slice = job.depth.first * height.input;
-    const std::int64_t line = slice + rows.first - rows.skipped * rows.step;
+    const std::int64_t line = first_line(plan_.problem, job);
     const std::int64_t start = (slice + rows.first) * width.input - job.base;
     const std::int64_t end = (slice + rows.first + (rows.count - 1) * rows.step + 1) * width.input - job.base;
     const bool inside = start >= 0 && end <= job.positions;

@@ -149,7 +149,7 @@ inline constexpr std::int64_t kSummedBytes = 4 * 1024;
 /// The most divisors of a slice that have a table: not measured, a few megabytes are the most that anybody will expect.
 inline constexpr std::int64_t kMostDivisors = std::int64_t{1} << 20;
 
-/// How far ahead of their use a scatter's indices and gradients are fetched.
+/// How far ahead of their use the indices and gradients of a scatter's columns are fetched.
 inline constexpr std::int64_t kPrefetchBytes = 512;
 
 /// Calls that move at least this many bytes write their results around the caches, and fetch early what they read down the rows: as many as the

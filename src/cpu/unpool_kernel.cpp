@@ -62,16 +62,6 @@ bool take(const Stretch& stretch, const T* from, T* to) {
   return true;
 }
 
-/// The place of a tap in the plane, -1 where there is none. Windows have no more taps than fit in 32 bits, as the plan has made sure.
-std::int64_t place_of_tap(const Problem& p, const Window& d, const Window& h, const Window& w, std::int64_t tap) {
-  const auto wide = static_cast<std::uint32_t>(w.whole), high = static_cast<std::uint32_t>(h.whole);
-  const auto number = static_cast<std::uint32_t>(tap);
-  const std::uint32_t line = number / wide, slice = line / high;
-  const std::int64_t x = number - line * wide - w.skipped, y = line - slice * high - h.skipped, z = slice - d.skipped;
-  if (tap < 0 || x < 0 || x >= w.count || y < 0 || y >= h.count || z < 0 || z >= d.count) return -1;
-  return ((d.first + z * d.step) * p.axis[1].input + h.first + y * h.step) * p.axis[2].input + w.first + x * w.step;
-}
-
 /// Runs units of a plan, for elements of one size.
 template <class T>
 class Unpooling {
@@ -136,13 +126,13 @@ class Unpooling {
     std::int64_t located[kLocated];
     stretch.indices = located;
     stretch.index_gap = 1;
-    const Window d = window(p.axis[0], od), h = window(p.axis[1], oh);
+    OutputWindows windows{{window(p.axis[0], od), window(p.axis[1], oh), {}}};
     bool valid = true;
     for (std::int64_t first = 0; first < count; first += kLocated) {
       stretch.count = smaller(kLocated, count - first);
       for (std::int64_t i = 0; i < stretch.count; ++i) {
-        const Window w = window(p.axis[2], along > 0 ? ow : first + i);
-        located[i] = place_of_tap(p, d, h, w, read_index(indices_, p.index_dtype, at + (first + i) * index_gap));
+        windows.axis[2] = window(p.axis[2], along > 0 ? ow : first + i);
+        located[i] = flat_of_tap(p, windows, read_index(indices_, p.index_dtype, at + (first + i) * index_gap));
       }
       valid = move<std::int64_t>(stretch, small + first * stretch.gap, large + first * along) && valid;
     }
@@ -219,7 +209,6 @@ std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
   plan.step = step_of(p, plan.large);
   if (plan.step == 0) return nullptr;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  if (p.index_kind == IndexKind::window && depth.kernel > INT32_MAX / height.kernel / width.kernel) return nullptr;
 
   plan.columns_apart = is_channels_last(p, plan.large);
   if (plan.columns_apart) {
