@@ -131,8 +131,10 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   }
   if (!make_vectors(width, lanes, plan)) return nullptr;
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  plan.streams = described.bytes_moved >= kStreamBytes;
-  if (plan.streams && plan.width * size > kTileBytes) return nullptr;  // a row that is put together must stay in L1
+  plan.paced = {described.bytes_moved >= kStreamBytes, plan.width * size,
+                larger(1, kStagedBytes / (plan.width * size))};
+  if (plan.paced.streams && plan.width * size > kTileBytes)
+    return nullptr;  // a row that is put together must stay in L1
   make_runs(row_plan, plan);
   const std::int64_t least = plan.apart ? kLeastExpanded : kLeastSummed;
   if (plan.width < (size < 4 ? least + least / 2 : least)) return nullptr;
@@ -147,8 +149,8 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   plan.bands = ceil_div(groups, plan.band);
 
   const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
-  plan.stage_at = line((plan.apart ? 0 : sums * plan.sum_pitch) * static_cast<std::int64_t>(sizeof(float)));
-  plan.bytes = plan.stage_at + (plan.streams ? line((plan.width + lanes) * size) : 0);
+  plan.paced_at = line((plan.apart ? 0 : sums * plan.sum_pitch) * static_cast<std::int64_t>(sizeof(float)));
+  plan.bytes = plan.paced_at + plan.paced.bytes();
   return std::make_unique<ExpandKernel>(described, std::move(plan), kernels.expand_planes);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cpu/expand_planes.hpp"
 #include "cpu/finish-inl.h"
+#include "cpu/paced-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -67,10 +68,10 @@ class SliceRows {
   V by_;
 };
 
-/// A group's rows: `to` where they belong. `sums`: of its runs, where inputs are seen by several outputs; `stage`: a row, where rows go around the caches.
+/// A group's rows. `sums`: of its runs, where inputs are seen by several outputs.
 template <bool kApart, class T>
 HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, const SliceRows<T>& seen_rows,
-                             float* sums, T* to, T* stage, StreamWriter& writer) {
+                             float* sums, PacedRows& target) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const RoundedTag<T, decltype(d)> rounded;
@@ -84,65 +85,68 @@ HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, c
   }
   for (std::int64_t i = 0; i < group.runs; ++i) {
     const ExpandRun& run = runs[i];
-    T* const first = to;
-    to += run.rows * width;
     if (run.seen.count == 0) {
-      std::memset(static_cast<void*>(first), 0, static_cast<std::size_t>(run.rows * width) * sizeof(T));
+      target.Zero(run.rows);
       continue;
     }
-    auto* HWY_RESTRICT target = reinterpret_cast<RoundedLane<T>*>(plan.streams ? stage : first);
-    const std::int64_t rows = plan.streams ? 1 : run.rows;
     const std::int64_t source = run.seen.first * plan.columns;
     const float* HWY_RESTRICT row = sums + i * plan.sum_pitch;
-    const std::int32_t* HWY_RESTRICT taken = plan.lanes.data();
-    for (const ExpandVector* vector = vectors; vector < vectors_end; ++vector) {
-      auto sum = hn::Zero(d);
-      if constexpr (kApart) {
-        sum = hn::TableLookupLanes(seen_rows.One(source + vector->output), hn::SetTableIndices(d, taken));
-        taken += kLanes;
-      } else {
-        const auto seen = hn::LoadU(d, row + vector->output);
-        for (std::int64_t m = 0; m < most; ++m, taken += kLanes) {
-          const auto lane = hn::LoadU(di, taken);
-          const auto none = hn::RebindMask(d, hn::Lt(lane, hn::Zero(di)));
-          const auto index = hn::And(lane, hn::Set(di, static_cast<std::int32_t>(kLanes - 1)));
-          sum = hn::Add(sum, hn::IfThenZeroElse(none, hn::TableLookupLanes(seen, hn::IndicesFromVec(d, index))));
+    for (std::int64_t left = run.rows, rows = 0; left > 0; left -= rows) {
+      target.Reserve(smaller(left, plan.paced.rows));
+      rows = smaller(left, target.room());
+      auto* HWY_RESTRICT to = reinterpret_cast<RoundedLane<T>*>(target.Take(rows));
+      WaitingLines waiting = target.waiting;
+      const std::int64_t step_lines = ceil_div(rows * kLanes * static_cast<std::int64_t>(sizeof(T)), kLine);
+      const std::int32_t* HWY_RESTRICT taken = plan.lanes.data();
+      for (const ExpandVector* vector = vectors; vector < vectors_end; ++vector) {
+        auto sum = hn::Zero(d);
+        if constexpr (kApart) {
+          sum = hn::TableLookupLanes(seen_rows.One(source + vector->output), hn::SetTableIndices(d, taken));
+          taken += kLanes;
+        } else {
+          const auto seen = hn::LoadU(d, row + vector->output);
+          for (std::int64_t m = 0; m < most; ++m, taken += kLanes) {
+            const auto lane = hn::LoadU(di, taken);
+            const auto none = hn::RebindMask(d, hn::Lt(lane, hn::Zero(di)));
+            const auto index = hn::And(lane, hn::Set(di, static_cast<std::int32_t>(kLanes - 1)));
+            sum = hn::Add(sum, hn::IfThenZeroElse(none, hn::TableLookupLanes(seen, hn::IndicesFromVec(d, index))));
+          }
         }
+        const auto v = RoundVector<T>(d, sum);
+        auto* at = to + vector->column;
+        if (width >= kLanes) {
+          for (std::int64_t y = 0; y < rows; ++y, at += width) hn::StoreU(v, rounded, at);
+        } else {
+          for (std::int64_t y = 0; y < rows; ++y, at += width) StoreFirst(rounded, v, width, at);
+        }
+        waiting.Write(step_lines);
       }
-      const auto v = RoundVector<T>(d, sum);
-      auto* at = target + vector->column;
-      if (width >= kLanes) {
-        for (std::int64_t y = 0; y < rows; ++y, at += width) hn::StoreU(v, rounded, at);
-      } else {
-        for (std::int64_t y = 0; y < rows; ++y, at += width) StoreFirst(rounded, v, width, at);
-      }
+      target.waiting = waiting;
     }
-    for (std::int64_t y = 0; plan.streams && y < run.rows; ++y) writer.Write(stage, first + y * width, width);
   }
 }
 
 template <class T>
 void ExpandPlanes(const ExpandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
-  StreamWriter writer;
+  PacedRows target(plan.paced, scratch + plan.paced_at);
   float* const sums = reinterpret_cast<float*>(scratch);
-  T* const stage = reinterpret_cast<T*>(scratch + plan.stage_at);
   const auto slices = static_cast<std::int64_t>(plan.slices.size()),
              groups = static_cast<std::int64_t>(plan.groups.size());
   const auto expand = plan.apart ? ExpandRows<true, T> : ExpandRows<false, T>;
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t band = unit % plan.bands, slice = unit / plan.bands % slices, plane = unit / plan.bands / slices;
     const std::int64_t seen = plan.slices[static_cast<std::size_t>(slice)];
-    T* const target = static_cast<T*>(pointers.target) + plane * plan.target_pitch + slice * plan.heights * plan.width;
+    T* const first = static_cast<T*>(pointers.target) + plane * plan.target_pitch + slice * plan.heights * plan.width;
     const SliceRows<T> seen_rows(plan, static_cast<const T*>(pointers.source),
                                  plane * plan.source_pitch + larger(0, seen) * plan.rows * plan.columns);
     for (std::int64_t g = band * plan.band; g < smaller((band + 1) * plan.band, groups); ++g) {
       const ExpandGroup& group = plan.groups[static_cast<std::size_t>(g)];
-      T* const to = target + group.first_row * plan.width;
+      target.GoTo(first + group.first_row * plan.width);
       if (seen >= 0) {
-        expand(plan, group, seen_rows, sums, to, stage, writer);
+        expand(plan, group, seen_rows, sums, target);
       } else {
-        std::memset(static_cast<void*>(to), 0, static_cast<std::size_t>(group.rows * plan.width) * sizeof(T));
+        target.Zero(group.rows);
       }
     }
   }

@@ -1,6 +1,7 @@
 // Backward of sums and averages over planes, where a vector of inputs is seen by no more outputs than fill one: what its kernels need besides pointers.
 #pragma once
 
+#include "cpu/paced.hpp"
 #include "cpu/slice_divisors.hpp"
 
 #include <cstddef>
@@ -42,11 +43,11 @@ struct ExpandPlan {
   std::int64_t most;                // outputs of a row that see a column
   std::vector<std::int32_t> lanes;  // of each vector, for each of those: which output every lane takes, -1: none
   SliceDivisors divisors;
-  bool streams;  // the target is written around the caches
+  PacedPlan paced;  // of the target's rows
 
   // Scratch, bytes from the start of a slot.
   std::int64_t sum_pitch;       // elements from the sums of one run to those of the next
-  std::size_t stage_at, bytes;  // behind the sums
+  std::size_t paced_at, bytes;  // behind the sums
 
   std::int64_t units() const { return planes * static_cast<std::int64_t>(slices.size()) * bands; }
 };

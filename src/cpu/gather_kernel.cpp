@@ -123,7 +123,6 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   plan.source_pitch = source.pitch;
   plan.target_pitch = target.pitch;
   plan.index_pitch = indices.pitch;
-  plan.streams = described.bytes_moved >= kStreamBytes;
   make_tables(plan);
   // Few slices are shared between threads in bands.
   plan.bands = smaller(ceil_div(kFewestUnits, plan.planes * depth.input), ceil_div(height.input, kLeastBand));
@@ -143,11 +142,12 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   plan.code_pitch = static_cast<std::int64_t>(line(plan.value_extent + 2 * kGatherMargin));
   plan.code_rows = larger(1, smaller(height.output, kTapBytes / plan.code_pitch));
   plan.carry_pitch = extent * width.stride;
-  plan.stage = larger(height.kernel, kStagedBytes / (width.input * size));
+  plan.paced = {described.bytes_moved >= kStreamBytes, width.input * size,
+                larger(height.kernel, kStagedBytes / (width.input * size))};
   plan.values_at = plan.codes_at + line(plan.code_rows * plan.code_pitch);
   plan.carry_at = plan.values_at + line((plan.value_extent + kGatherMargin) * size);
-  plan.stage_at = plan.carry_at + line(2 * plan.carry_pitch * 4);
-  plan.bytes = plan.stage_at + (plan.streams ? line(plan.stage * width.input * size) : 0);
+  plan.paced_at = plan.carry_at + line(2 * plan.carry_pitch * 4);
+  plan.bytes = plan.paced_at + plan.paced.bytes();
   return std::make_unique<GatherKernel>(described, std::move(plan), kernels.gather_planes);
 }
 

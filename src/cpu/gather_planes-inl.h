@@ -10,7 +10,7 @@
 
 #include "cpu/gather_planes.hpp"
 #include "cpu/index_vectors-inl.h"
-#include "cpu/stream-inl.h"
+#include "cpu/paced-inl.h"
 #include "cpu/thresholds.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -187,7 +187,7 @@ struct SeenRows {
 
 /// Columns whose windows are kWidth wide and kStride apart, and no higher than wide.
 template <int kWidth, int kStride, class T>
-void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
+void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting) {
   const hn::ScalableTag<float> d;
   const hn::ScalableTag<std::uint32_t> du;
   const hn::Rebind<std::uint8_t, decltype(du)> bytes;
@@ -204,6 +204,8 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
   const T* values = reinterpret_cast<const T*>(seen.values) + shift;
   T* rows[3] = {reinterpret_cast<T*>(seen.rows[0]), reinterpret_cast<T*>(seen.rows[1]),
                 reinterpret_cast<T*>(seen.rows[2])};
+  WaitingLines lines = waiting;
+  const auto step_lines = ceil_div(seen.done * kStride * lanes * static_cast<std::int64_t>(sizeof(T)), kLine);
   for (; seen.count > 0; --seen.count) {
     for (std::int64_t x = 0; x < width; x += lanes * kStride) {
       hn::Vec<decltype(du)> code[kTaken];
@@ -253,56 +255,22 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen) {
           }
         }
       }
+      lines.Write(step_lines);
     }
     seen.codes += code_pitch;
     values += columns;
     for (T*& row : rows) row = row == nullptr ? nullptr : row + down;
   }
+  waiting = lines;
 }
 
-/// Where the rows of a band go, one after the other: to where they belong, or together and then around the caches.
-class BandRows {
- public:
-  BandRows(const GatherPlan& plan, StreamWriter& writer, char* stage, char* target)
-      : plan_(plan), writer_(writer), stage_(stage), target_(target), row_(plan.axis[2].input * plan.size) {}
-
-  /// The next rows. They stay where they are until Flush.
-  char* Next(std::int64_t rows) {
-    char* to = (plan_.streams ? stage_ : target_) + row_ * rows_;
-    rows_ += rows;
-    return to;
-  }
-  void Zero(std::int64_t rows) {
-    for (; rows > 0; --rows) {
-      Flush(1);
-      std::memset(Next(1), 0, static_cast<std::size_t>(row_));
-    }
-  }
-  /// Rows that find room.
-  std::int64_t room() const { return plan_.stage - rows_; }
-  /// Where `more` rows would not find room.
-  void Flush(std::int64_t more) {
-    if (!plan_.streams || room() >= more) return;
-    writer_.Write(stage_, target_, row_ * rows_);
-    target_ += row_ * rows_;
-    rows_ = 0;
-  }
-
- private:
-  const GatherPlan& plan_;
-  StreamWriter& writer_;
-  char *stage_, *target_;
-  std::int64_t row_;  // bytes
-  std::int64_t rows_ = 0;
-};
-
-using GatherFromRowsFn = void (*)(const GatherPlan&, SeenRows);
+using GatherFromRowsFn = void (*)(const GatherPlan&, SeenRows, WaitingLines&);
 
 /// See GatherPlanesFn.
 inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                         char* scratch, GatherFromRowsFn gather) {
   PlaneTaps taps(plan, scratch);
-  StreamWriter writer;
+  PacedRows rows(plan.paced, scratch + plan.paced_at);
   const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
   const std::int64_t columns = width.output, kernel = height.kernel, stride = height.stride;
   const std::int64_t plane_outputs = depth.output * height.output * columns;
@@ -316,7 +284,7 @@ inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std
     const std::int64_t top = band * plan.band, bottom = smaller(top + plan.band, height.input);
     const auto [output, tap] = plan.slices[static_cast<std::size_t>(slice)];
     char* target = static_cast<char*>(pointers.target) + plane * plan.target_pitch * size;
-    BandRows rows(plan, writer, scratch + plan.stage_at, target + (slice * height.input + top) * row_bytes);
+    rows.GoTo(target + (slice * height.input + top) * row_bytes);
     const char* source = static_cast<const char*>(pointers.source) + plane * plan.source_pitch * size;
     const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
     seen.numbers = plan.numbers.data() + tap * width.kernel * width.kernel;
@@ -350,30 +318,29 @@ inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std
         rows.Zero(smaller(start, bottom) - next);
         next = smaller(start, bottom);
       }
-      rows.Flush(kernel);
+      rows.Reserve(kernel);
       seen.count = 1;
       for (char*& to : seen.rows) to = nullptr;
       seen.carried = row == first ? 0 : static_cast<int>(larger(0, kernel - stride));
       if (row > first && row < last && in_place && stride <= kernel && start >= top) {
         // All rows that are done are the band's.
         seen.count = smaller(smaller(filled, last) - row, readable_end - row);
-        if (plan.streams) seen.count = smaller(seen.count, rows.room() / stride);
+        seen.count = smaller(seen.count, rows.room() / stride);
         seen.done = static_cast<int>(stride);
-        char* to = rows.Next(seen.count * stride);
+        char* to = rows.Take(seen.count * stride);
         for (int y = 0; y < seen.done; ++y) seen.rows[y] = to + y * row_bytes;
         next += seen.count * stride;
       } else {
         seen.done = static_cast<int>(row == last || stride > width.kernel ? width.kernel : stride);
         for (int y = 0; y < seen.done; ++y) {
           const bool inside = y < kernel && start + y >= top && start + y < bottom;
-          seen.rows[y] = inside ? rows.Next(1) : nullptr;
+          seen.rows[y] = inside ? rows.Take(1) : nullptr;
           next += inside ? 1 : 0;
         }
       }
-      gather(plan, seen);
+      gather(plan, seen, rows.waiting);
     }
     rows.Zero(bottom - next);
-    rows.Flush(plan.stage + 1);
     if (++band == plan.bands) {
       band = 0;
       if (++slice == depth.input) {

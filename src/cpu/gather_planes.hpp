@@ -1,6 +1,7 @@
 // Backward of maxima over planes whose windows are two or three columns wide: what its kernels need besides pointers.
 #pragma once
 
+#include "cpu/paced.hpp"
 #include "cpu/rows.hpp"
 
 #include <cstddef>
@@ -37,14 +38,13 @@ struct GatherPlan {
   // Vectors may reach beyond rows of gradients that are not among the first or last of these, in a plane with none beside it on that side.
   std::int64_t copied_first, copied_last;
   std::int64_t copied_planes;  // those with none behind them, where planes follow each other
-  bool streams;                // the target is written around the caches
-  std::int64_t stage;          // rows that are put together before they are
+  PacedPlan paced;             // of the target's rows
 
   // Scratch, bytes from the start of a slot.
   std::int64_t code_rows, code_pitch;  // rows of taps that are kept
   std::int64_t value_extent;           // elements of a copied row of gradients
   std::int64_t carry_pitch;            // elements of a row of sums
-  std::size_t codes_at, values_at, carry_at, stage_at, bytes;
+  std::size_t codes_at, values_at, carry_at, paced_at, bytes;
 
   std::int64_t units() const { return planes * axis[0].input * bands; }
 };

@@ -7,6 +7,7 @@
 #endif
 
 #include "cpu/convert-inl.h"
+#include "cpu/paced.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/unroll.hpp"
 
@@ -16,6 +17,16 @@ namespace cenote::simd::HWY_NAMESPACE {
 /// Whether columns that go around the caches need not be put together before.
 inline bool StreamsWholeLines(const RowPlan& plan, const void* to) {
   return plan.streams && plan.whole_lines && to != nullptr && reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
+}
+
+/// A line around the caches. `to` is where one begins.
+HWY_INLINE void StreamLine(const char* from, char* to) {
+  const hn::ScalableTag<std::uint8_t> d;
+  CENOTE_UNROLL
+  for (std::size_t part = 0; part < kLine; part += hn::Lanes(d)) {
+    hn::Stream(hn::LoadU(d, reinterpret_cast<const std::uint8_t*>(from) + part), d,
+               reinterpret_cast<std::uint8_t*>(to) + part);
+  }
 }
 
 /// Rows that follow each other in memory share a line where one ends and the next begins. It is kept until it is whole: a line written
@@ -50,17 +61,6 @@ class StreamWriter {
   }
 
  private:
-  static constexpr std::size_t kLine = 64;
-
-  static void StreamLine(const char* from, char* to) {
-    const hn::ScalableTag<std::uint8_t> d;
-    CENOTE_UNROLL
-    for (std::size_t part = 0; part < kLine; part += hn::Lanes(d)) {
-      hn::Stream(hn::LoadU(d, reinterpret_cast<const std::uint8_t*>(from) + part), d,
-                 reinterpret_cast<std::uint8_t*>(to) + part);
-    }
-  }
-
   HWY_NOINLINE void WriteBytes(const char* from, char* to, std::size_t bytes) {
     if (to != next_) {
       WriteKept();
