@@ -8,12 +8,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 const RowKernels* KernelsI16() {
-#if HWY_TARGET == HWY_SSE4 && HWY_STATIC_TARGET != HWY_SSE4
-  return nullptr;  // machines of 2008 to 2013 and rare types: not worth their size
-#else
   static constexpr RowKernels kernels = MakeKernels<std::int16_t>();
   return &kernels;
-#endif
 }
 }  // namespace cenote::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -21,9 +17,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote::simd {
 HWY_EXPORT(KernelsI16);
-const RowKernels* kernels_i16(std::size_t target) {
-  const RowKernels* kernels = HWY_DISPATCH_TABLE(KernelsI16)[target]();
-  return kernels != nullptr ? kernels : HWY_STATIC_DISPATCH(KernelsI16)();
-}
+const RowKernels* kernels_i16(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsI16)[target](); }
 }  // namespace cenote::simd
 #endif
