@@ -1,4 +1,5 @@
 // The CPU backend: which kernel for which problem.
+#include "cpu/band_kernel.hpp"
 #include "cpu/block_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
@@ -54,6 +55,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);

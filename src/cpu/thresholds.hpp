@@ -39,6 +39,9 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
+/// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
+/// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
+inline constexpr int kRowsAtOnce = 16;
 /// How far ahead of their use source rows are fetched where they come from memory.
 inline constexpr std::int64_t kFetchBytes = 8192;
 /// What the buffer between folding down and folding along costs, in loads: a store and a load for each element of it, and the
@@ -113,6 +116,14 @@ inline constexpr std::int64_t kFewestUnits = 8;
 inline constexpr std::int64_t kShortRowBytes = 256;
 /// The most scratch that planes side by side may take: half of a 1 MiB L2.
 inline constexpr std::int64_t kBlockBytes = 512 * 1024;
+
+/// Rows so far apart, or a multiple of it, lie in the same lines of an L1. Of maxima of columns four rows of outputs are made at a time, two where all rows lie so. (One thread, 64 channels:
+/// 3x3/2 over 4 x 56 x 56 73 us a row at a time, 61 with two rows, 58 with four; 4 x 64 x 64 94, 80, 86; 4x4/2 over that 155, 112, 128; 5x5/2 over 4 x 112 x 112 706, 493, 662. 3x3/1 over
+/// 28 x 28 15.6 with one and 9.0 with four.) Slices of outputs that have a table: not measured.
+inline constexpr std::int64_t kAliasBytes = 4096;
+/// Taps of windows that share no rows, at most: more are read in too small pieces. (14 x 14 over 8 x 14 x 14 x 1024, two threads: 60 us, 50 straight from the taps.)
+inline constexpr std::int64_t kMostApartTaps = 16;
+inline constexpr std::int64_t kMostBandSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that
 /// comes from memory. (Two threads, planar: 2x2/2 over 224 x 224 2095 us with 8 KiB, 2250 with 16, 2460 with 64; (1,3,3)/2 over 112 x 112 2234, 2453,

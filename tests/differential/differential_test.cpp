@@ -160,6 +160,12 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ncdhw n1c2 d5h6w140 k3x3x2 s2 p1",
              "max1d f32 ncw n2c2 w4003 k4 s4",
              "max2d f32 nhwc n1c71 h9w10 k3 s1 p1",
+             "max2d f32 nhwc n2c71 h15w10 k3 s1 p1",  // four rows of outputs at a time, then two and one
+             "max2d f32 nhwc n1c64 h14w9 k3 s2 p1 ceil",
+             "max2d f32 nhwc n1c96 h15w16 k2 s1",  // rows that lie in the same lines of an L1
+             "max2d f32 nhwc n1c144 h19w9 k5x4 s2x3 p2x1",
+             "max2d f32 nhwc n1c130 h70w3 k33x1 s1x2 p16x0",
+             "max3d f32 ndhwc n1c80 d4h9w6 k3 s2 p1",
              "max2d f16 nhwc n1c130 h7w9 k3 s1 p1 d1x2",
              "max2d u8 nhwc n1c300 h7w9 k3 s1 p1",
              "amax2d f32 nhwc n2c200 h14w14 out1",

@@ -1,0 +1,37 @@
+// Maxima of columns of many channels, several rows of outputs at a time: what the kernels need besides pointers.
+#pragma once
+
+#include "cpu/rows.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace cenote::simd {
+
+/// Rows of outputs that are made at once, at most.
+inline constexpr int kBandRows = 4;
+/// Taps of a slice of a window, at most.
+inline constexpr int kMostBandTaps = 25;
+/// Source rows of a band, at most: it is cut smaller where there would be more.
+inline constexpr int kMostBandRows = 2 * kMostBandTaps;
+
+struct ColumnBandPlan {
+  RowTensor source, target;
+  std::int64_t batch, channels;
+  std::int64_t depths, rows, columns;  // of outputs
+  std::int64_t heights, width;         // of inputs
+  std::int64_t kernel, stride, top;    // along the height; rows before the first
+  std::int64_t taps, apart, left;      // along the width; columns before the first
+  std::int64_t band, bands;            // rows of outputs at once, and how many such bands a slice has
+  std::vector<RowRange> slices;        // that each slice of outputs sees
+  bool streams;                        // the target is written around the caches, whole lines at a time
+
+  std::int64_t units() const { return batch * depths * bands; }
+};
+
+using ColumnBandsFn = void (*)(const ColumnBandPlan&, const RowPointers&, std::int64_t begin, std::int64_t end);
+
+/// Null where there is none for the element type and instruction set.
+ColumnBandsFn column_bands(std::size_t target, DType dtype);
+
+}  // namespace cenote::simd
