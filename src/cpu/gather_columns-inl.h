@@ -321,10 +321,16 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
       GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;
     };
+    strides.template operator()<2, 1, 2>();
     strides.template operator()<2, 2, 1>();
     strides.template operator()<3, 2, 1>();
     strides.template operator()<3, 2, 2>();
     strides.template operator()<3, 1, 3>();
+    strides.template operator()<3, 3, 1>();
+    strides.template operator()<4, 4, 1>();
+    strides.template operator()<4, 2, 2>();
+    strides.template operator()<5, 2, 2>();
+    strides.template operator()<5, 2, 3>();
   }
   for (; column < end; ++column) row.Gather(column);
 }
