@@ -17,7 +17,7 @@ namespace cenote::simd::HWY_NAMESPACE {
 template <Map kMap, class T>
 constexpr bool kHasDirect = kIsCommon<T>&& kMap == Map::identity;
 
-/// Where windows of two and three columns have loops of their own.
+/// Where windows of two and three columns, and sums of four, have loops of their own.
 template <Fold kFold, class T>
 constexpr bool kUnrollsTaps =
     std::is_same_v<T, double> ? kFold == Fold::sum : !std::is_integral_v<T> || kFold == Fold::max;
@@ -65,12 +65,8 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
         for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[tap][v]);
       }
     }
-    if constexpr (hwy::IsFloat<C>()) {
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) total[v] = run.divisor.Apply(d, total[v]);
-    }
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) StoreDirect(d, run, total[v], result + to + v * lanes);
+    if constexpr (hwy::IsFloat<C>()) run.divisor.Apply(d, total);
+    StoreDirect(d, run, total, result + to);
   } else {
     Accumulator<D, kFold, false> a[kVectors];
     CodeOf<C> code = static_cast<CodeOf<C>>(rows.codes[0] * run.row_step + column_code);
@@ -98,10 +94,13 @@ HWY_INLINE void FoldDirect(D d, const DirectRun<T, C>& run, std::int64_t at, Cod
         for (int tap = 1; tap < kTaps; ++tap) next(tap);
       }
     }
+    hn::Vec<D> best[kVectors];
     CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      StoreDirect(d, run, a[v].value, result + to + v * lanes);
-      if constexpr (kFold == Fold::max_indexed) StoreDirectCodes(run, a[v].code, to + v * lanes, codes);
+    for (int v = 0; v < kVectors; ++v) best[v] = a[v].value;
+    StoreDirect(d, run, best, result + to);
+    if constexpr (kFold == Fold::max_indexed) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) StoreDirectCodes(run, a[v].code, to + v * lanes, codes);
     }
   }
 }
@@ -155,9 +154,13 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
     if (shares && !totals.in_lanes) return SumSlidingRun(run, totals, ahead, result);
   }
   if constexpr (kUnrollsTaps<kFold, T>) {
-    const bool unrolls = kFold != Fold::sum || (!totals.in_lanes && rows * taps <= kFewDirectTaps);
+    const bool few = rows * taps <= kFewDirectTaps || (taps == 4 && rows <= 4);
+    const bool unrolls = kFold != Fold::sum || (!totals.in_lanes && few);
     if (unrolls && taps == 2) return FoldDirectRun<kFold, 2>(run, ahead, result, codes);
     if (unrolls && taps == 3) return FoldDirectRun<kFold, 3>(run, ahead, result, codes);
+    if constexpr (kFold == Fold::sum) {
+      if (unrolls && taps == 4) return FoldDirectRun<kFold, 4>(run, ahead, result, codes);
+    }
   }
   if constexpr (kFold == Fold::sum) {
     SumLongRun(run, totals, ahead, result);
@@ -172,8 +175,7 @@ void FoldDirectRow(const RowPlan& plan, const Tile& tile, const DirectRows<T, Co
                    const DirectStreams& streams, Ahead& ahead, char* scratch, C* HWY_RESTRICT result,
                    CodeOf<C>* HWY_RESTRICT codes) {
   ForDirectRuns<C>(plan, tile, rows, row_factor, streams, [&](const DirectRun<T, C>& run, std::int64_t at) HWY_ATTR {
-    FoldRunOfOutputs<kFold>(run, DirectTotals<C>(scratch, run.channels, plan.sums_in_lanes), ahead, result + at,
-                            codes + at);
+    FoldRunOfOutputs<kFold>(run, DirectTotals<C>(scratch, plan), ahead, result + at, codes + at);
   });
 }
 

@@ -36,10 +36,19 @@ struct DirectDivisor {
     }
   }
 
-  template <class D>
-  HWY_INLINE hn::Vec<D> Apply(D d, hn::Vec<D> sum) const {
-    if (way == Way::none) return sum;
-    return way == Way::multiply ? hn::Mul(sum, hn::Set(d, by)) : Quotient(d, sum, hn::Set(d, by), by < 0);
+  /// Asked once for several sums: once for each would be more instructions than the sums take.
+  template <class D, int kVectors>
+  HWY_INLINE void Apply(D d, hn::Vec<D> (&sums)[kVectors]) const {
+    if (way == Way::none) return;
+    const auto divisor = hn::Set(d, by);
+    if (way == Way::multiply) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) sums[v] = hn::Mul(sums[v], divisor);
+    } else {
+      const bool negative = by < 0;
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) sums[v] = Quotient(d, sums[v], divisor, negative);
+    }
   }
 };
 
@@ -70,12 +79,18 @@ struct DirectRun {
 };
 
 /// Results go from registers around the caches: in L1 they would wait until there are many, and then for each other.
-template <class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void StoreDirect(D d, const DirectRun<T, C>& run, hn::Vec<D> v, C* to) {
+template <class D, class T, int kVectors, class C = hn::TFromD<D>>
+HWY_INLINE void StoreDirect(D d, const DirectRun<T, C>& run, const hn::Vec<D> (&values)[kVectors], C* to) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if constexpr (kStreamsStraight<T>) {
-    if (run.streams.values) return hn::Stream(v, d, to);
+    if (run.streams.values) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) hn::Stream(values[v], d, to + v * lanes);
+      return;
+    }
   }
-  hn::StoreU(v, d, to);
+  CENOTE_UNROLL
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(values[v], d, to + v * lanes);
 }
 
 /// The codes of a vector of outputs that are `at` elements behind the run's first: as indices around the caches, or into `codes`.

@@ -50,10 +50,9 @@ HWY_NOINLINE void SumSlidingRun(const DirectRun<T, C>& run, const DirectTotals<C
         }
       }
       CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        total[v] = run.divisor.Apply(d, hn::Add(total[v], sum[v]));
-        StoreDirect(d, run, total[v], result + output * run.channels + c + v * lanes);
-      }
+      for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
+      run.divisor.Apply(d, total);
+      StoreDirect(d, run, total, result + output * run.channels + c);
     });
   }
 }

@@ -371,7 +371,11 @@ void place_scratch(RowPlan& plan, std::size_t lane, std::size_t vector_bytes, st
   const std::int64_t longest = larger(buffered, result);
   // Rows; or, straight from the taps, what is known of a column, see DirectTotals.
   plan.packed_pitch = bytes(plan.direct ? 1 : longest, std::max(lane, size_of(plan.problem.dtype)));
-  plan.packed_at = take(plan.packed_pitch * kRowBlock);
+  const Problem& p = plan.problem;
+  if (plan.direct && p.reduction != Reduction::max && p.axis[0].kernel * p.axis[1].kernel > kRowsAtOnce &&
+      plan.widest <= kBlockBytes / static_cast<std::int64_t>(plan.packed_pitch))
+    plan.kept_columns = plan.widest;
+  plan.packed_at = take(plan.packed_pitch * static_cast<std::size_t>(kRowBlock + plan.kept_columns));
   plan.slot_pitch = bytes(buffered, lane);
   plan.slots_at = take(static_cast<std::size_t>(slots) * 2 * plan.slot_pitch);
   plan.staged_at = take(bytes(longest, 8));
@@ -461,7 +465,7 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t index_size = p.with_indices ? static_cast<std::int64_t>(size_of(p.index_dtype)) : 0;
   const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
   const std::int64_t bytes = plan.outer * plan.inner * (plane_size(p) * size + outputs * (size + index_size));
-  plan.streams = bytes >= kStreamBytes || (index_size > 0 && bytes >= kStreamIndexBytes);
+  plan.streams = bytes >= kStreamBytes || (!reversed && index_size > 0 && bytes >= kStreamIndexBytes);
   const std::int64_t depths = reversed ? p.axis[0].input : p.axis[0].output,
                      heights = reversed ? p.axis[1].input : p.axis[1].output;
   plan.whole_lines = plan.inner > 1 && has_whole_lines(plan, plan.target, size, depths, heights) &&

@@ -92,8 +92,9 @@ struct RowPlan {
   LaneTable<std::int64_t> lanes64;  // for compute types of 8 bytes
   bool direct;  // each output straight from its taps: columns of many channels, few taps or none shared
   std::vector<std::int32_t>
-      alike;     // direct: from each output column on, how many have windows and divisors alike, equally far apart
-  bool stencil;  // the same for planar rows
+      alike;  // direct: from each output column on, how many have windows and divisors alike, equally far apart
+  std::int64_t kept_columns;   // the same, sums of windows of many rows: columns of which sums are kept
+  bool stencil;                // the same for planar rows
   std::int64_t source_extent;  // elements from the tensor's first to its last; 0 where strides are negative
   bool streams;                // the target is written around the caches
   bool

@@ -176,7 +176,9 @@ HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_
     const DirectDivisor<C> divisor(plan, row_factor, by);
     const T* from = source + (by - tile.source_first) * inner;
     auto rounded = [&](std::int64_t c) HWY_ATTR {
-      return RoundVector<Target>(d, hn::Add(hn::Zero(d), divisor.Apply(d, LoadAs(d, from + c))));
+      hn::Vec<decltype(d)> gradient[1] = {LoadAs(d, from + c)};
+      divisor.Apply(d, gradient);
+      return RoundVector<Target>(d, hn::Add(hn::Zero(d), gradient[0]));
     };
     if (inner <= 4 * lanes) {
       auto spread = [&](std::int64_t c, auto vectors) HWY_ATTR {
