@@ -37,18 +37,45 @@ Gpu& misaligned() {
 bool is_max_family(const Problem& problem) { return has_indices(problem.spec.op); }
 
 /// Against the reference, aligned and not; the max family has the CPU's bits as well.
-std::vector<Setting> settings_for(const Problem& problem) {
+std::vector<Setting> settings_for(const Problem& problem, Gpu& with_vectors, Gpu& without) {
   std::vector<Setting> settings;
   if (is_max_family(problem)) settings.push_back({});
-  settings.push_back({"", nullptr, &aligned()});
-  settings.push_back({"", nullptr, &misaligned()});
+  settings.push_back({"", nullptr, &with_vectors});
+  settings.push_back({"", nullptr, &without});
   return settings;
 }
 
 void expect_right(const Problem& problem) {
-  EXPECT_EQ(check_problem(problem, settings_for(problem)), "") << "problem: " << to_string(problem);
+  EXPECT_EQ(check_problem(problem, settings_for(problem, aligned(), misaligned())), "")
+      << "problem: " << to_string(problem);
 }
-void expect_right(const std::string& line) { expect_right(parse_problem(line)); }
+
+/// Several lines at a time: nearly all of it is the host's work. settings_of(problem, aligned, misaligned): how each is run.
+template <class SettingsOf>
+void expect_all(std::span<const char* const> lines, SettingsOf settings_of) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::string> troubles(lines.size());
+  auto work = [&] {
+    Gpu with_vectors(Gpu::Alignment::vectors), without(Gpu::Alignment::elements);
+    for (std::size_t i = next++; i < lines.size(); i = next++) {
+      const Problem problem = parse_problem(lines[i]);
+      troubles[i] = check_problem(problem, settings_of(problem, with_vectors, without));
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(troubles[i], "") << "problem: " << lines[i];
+}
+
+void expect_all_right(std::span<const char* const> lines) { expect_all(lines, settings_for); }
+
+/// Every line so many times, with the same bits.
+void expect_same_bits(std::span<const char* const> lines, std::size_t times) {
+  expect_all(lines, [&](const Problem&, Gpu& gpu, Gpu&) {
+    return std::vector<Setting>(times, Setting{"", nullptr, &gpu});
+  });
+}
 
 TEST(Gpu, GoldenRecording) {
   const char* directory = std::getenv("CENOTE_GOLDEN_DIR");
@@ -76,49 +103,19 @@ TEST(Gpu, LargeProblems) {
   }
 }
 
-TEST(Gpu, EveryKernel) {
-  for (const char* line : kEveryKernel) expect_right(line);
-}
+TEST(Gpu, EveryKernel) { expect_all_right(kEveryKernel); }
 
-TEST(Gpu, LongStrips) {
-  for (const char* line : kLongStrips) expect_right(line);
-}
+TEST(Gpu, LongStrips) { expect_all_right(kLongStrips); }
 
-TEST(Gpu, TilesOfCells) {
-  for (const char* line : kCells) expect_right(line);
-}
+TEST(Gpu, TilesOfCells) { expect_all_right(kCells); }
 
-TEST(Gpu, StraightFromMemory) {
-  for (const char* line : kDirect) expect_right(line);
-}
+TEST(Gpu, StraightFromMemory) { expect_all_right(kDirect); }
 
-TEST(Gpu, TilesOfWindows) {
-  for (const char* line : kTileWindows) expect_right(line);
-}
+TEST(Gpu, TilesOfWindows) { expect_all_right(kTileWindows); }
 
-TEST(Gpu, MoreThanFew) {
-  for (const char* line : kMoreThanFew) expect_right(line);
-}
+TEST(Gpu, MoreThanFew) { expect_all_right(kMoreThanFew); }
 
-TEST(Gpu, ManySmallPlanes) {
-  for (const char* line : kManyPlanes) expect_right(line);
-}
-
-/// Every line so many times, with the same bits. Several lines at a time: nearly all of it is the host's work.
-void expect_same_bits(std::span<const char* const> lines, std::size_t times) {
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::string> troubles(lines.size());
-  auto work = [&] {
-    Gpu gpu(Gpu::Alignment::vectors);
-    const std::vector<Setting> settings(times, Setting{"", nullptr, &gpu});
-    for (std::size_t i = next++; i < lines.size(); i = next++)
-      troubles[i] = check_problem(parse_problem(lines[i]), settings);
-  };
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1U, 8U); ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(troubles[i], "") << lines[i];
-}
+TEST(Gpu, ManySmallPlanes) { expect_all_right(kManyPlanes); }
 
 TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
