@@ -2,6 +2,7 @@
 // to a thread, straight from memory; then the windows of that one row are folded along it in shared memory.
 #pragma once
 
+#include "cuda/pairs.cuh"
 #include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
@@ -14,13 +15,15 @@ __device__ inline bool beats_anywhere(T value, std::int32_t code, T best, std::i
   return value == best ? code < best_code : beats<kFold>(value, best);
 }
 
-/// No dilation, no depth, no empty windows. The width is a multiple of kWide, and rows begin aligned to that.
+/// No dilation, no depth, no empty windows. The width is a multiple of kWide, and rows begin aligned to that. Maxima without indices are
+/// taken in any order, and those that are zero or a NaN again as the rule asks for.
 template <class T, Fold kFold, bool kIndices, int kWide>
 __global__ void __launch_bounds__(kBlock)
     fold_bands(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
   using Value = Folded<T, kFold>;
+  constexpr bool kAnyOrder = kFold == Fold::max && !kIndices;
   auto* values = reinterpret_cast<Value*>(tile_memory);
   auto* rows = reinterpret_cast<Int*>(tile_memory + p.bands.rows_at);
   const Bands& bands = p.bands;
@@ -39,32 +42,40 @@ __global__ void __launch_bounds__(kBlock)
       const Int begin = down.start + down.low, end = down.start + down.high;
       const T* from = static_cast<const T*>(at.input) + static_cast<std::int64_t>(n) * p.input.n +
                       static_cast<std::int64_t>(c) * p.input.c + begin * p.input.h + x * p.input.w;
-      Value fold[kWide];
+      Vector<Value, kWide> fold;
       Int row[kWide];
 #pragma unroll
       for (int i = 0; i < kWide; ++i) {
-        fold[i] = empty_fold<kFold, T>();
+        fold.lane[i] = empty_fold<kFold, T>();
         row[i] = begin;
       }
 #pragma unroll 8
       for (Int y = begin; y < end; ++y) {
         const auto value = load_constant<kWide>(from + (y - begin) * p.input.h);
+        if constexpr (kAnyOrder) {
+          fold = larger_lanes(fold, value);
+        } else {
 #pragma unroll
-        for (int i = 0; i < kWide; ++i) {
-          if constexpr (is_extreme<kFold>) {
-            if (beats<kFold>(value.lane[i], fold[i])) {
-              fold[i] = value.lane[i];
-              row[i] = y;
+          for (int i = 0; i < kWide; ++i) {
+            if constexpr (is_extreme<kFold>) {
+              if (beats<kFold>(value.lane[i], fold.lane[i])) {
+                fold.lane[i] = value.lane[i];
+                row[i] = y;
+              }
+            } else {
+              fold.lane[i] += widen(value.lane[i]);
             }
-          } else {
-            fold[i] += widen(value.lane[i]);
           }
         }
       }
+      if constexpr (kAnyOrder) {
+        store(values + (band * width + x), fold);
+      } else {
 #pragma unroll
-      for (int i = 0; i < kWide; ++i) {
-        values[band * width + x + i] = fold[i];
-        if constexpr (is_extreme<kFold>) rows[band * width + x + i] = row[i];
+        for (int i = 0; i < kWide; ++i) {
+          values[band * width + x + i] = fold.lane[i];
+          if constexpr (is_extreme<kFold>) rows[band * width + x + i] = row[i];
+        }
       }
     }
   }
@@ -81,9 +92,11 @@ __global__ void __launch_bounds__(kBlock)
     const Value* line = values + band * width;
     const Int* line_rows = rows + band * width;
     Value fold = line[begin];
-    Int code = is_extreme<kFold> ? line_rows[begin] * width + begin : 0;
+    Int code = is_extreme<kFold> && !kAnyOrder ? line_rows[begin] * width + begin : 0;
     for (Int x = begin + 1; x < end; ++x) {
-      if constexpr (is_extreme<kFold>) {
+      if constexpr (kAnyOrder) {
+        fold = larger_or_nan(fold, line[x]);
+      } else if constexpr (is_extreme<kFold>) {
         const Int here = line_rows[x] * width + x;
         if (beats_anywhere<kFold>(line[x], here, fold, code)) {
           fold = line[x];
@@ -91,6 +104,19 @@ __global__ void __launch_bounds__(kBlock)
         }
       } else {
         fold += line[x];
+      }
+    }
+    if constexpr (kAnyOrder) {
+      if (is_doubtful(fold)) {
+        const T* plane_at = static_cast<const T*>(at.input) + static_cast<std::int64_t>(n) * p.input.n +
+                            static_cast<std::int64_t>(c) * p.input.c;
+        fold = empty_fold<kFold, T>();
+        for (Int y = down.start + down.low; y < down.start + down.high; ++y) {
+          for (Int x = begin; x < end; ++x) {
+            const T value = load_constant<1>(plane_at + (y * p.input.h + x * p.input.w)).lane[0];
+            if (beats<kFold>(value, fold)) fold = value;
+          }
+        }
       }
     }
     const std::int64_t counted = counted_taps<kFold>(p, taps_of(p.axis[0], Int{0}), down, across);

@@ -2,6 +2,8 @@
 
 #include "cuda/simplify.hpp"
 
+#include <cstdlib>
+
 namespace cenote::gpu {
 namespace {
 
@@ -121,16 +123,46 @@ Launch Choice::walk_directly(const Problem& p, const Function& function, bool la
   return launch;
 }
 
-void Choice::shape_few(Launch& launch, std::int64_t x, std::int64_t y, std::int64_t z) {
+bool Choice::shape_few(Launch& launch, const Layout& read, const Layout& written, bool large,
+                       bool channels_fastest) const {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  // Of few elements, but with strides of any size.
+  auto reaches = [&](const Layout& layout, bool input) {
+    const double n = static_cast<double>(p_.batch) * static_cast<double>(std::llabs(layout.n)),
+                 c = static_cast<double>(p_.channels) * static_cast<double>(std::llabs(layout.c));
+    const std::int64_t height = input ? h.input : h.output, width = input ? w.input : w.output;
+    return n + c + static_cast<double>(height * std::llabs(layout.h) + width * std::llabs(layout.w));
+  };
+  if (reaches(read, !large) + reaches(written, large) + reaches(p_.indices, false) > INT32_MAX) return false;
+  Few& few = launch.few;
+  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
+  few.read_n = narrow(read.n), few.read_c = narrow(read.c), few.read_h = narrow(read.h), few.read_w = narrow(read.w);
+  few.written_n = narrow(written.n), few.written_c = narrow(written.c);
+  few.written_h = narrow(written.h), few.written_w = narrow(written.w);
+  few.indices_n = narrow(p_.indices.n), few.indices_c = narrow(p_.indices.c);
+  few.indices_h = narrow(p_.indices.h), few.indices_w = narrow(p_.indices.w);
+  few.index_kind = p_.index_kind, few.index_dtype = p_.index_dtype;
+  few.height = narrow(h.input), few.width = narrow(w.input);
+  few.out_height = narrow(h.output), few.out_width = narrow(w.output);
+  few.stride_h = narrow(h.stride), few.stride_w = narrow(w.stride);
+  few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
+  few.divisor = launch.narrow.divisor_f32, few.reciprocal = launch.narrow.reciprocal_f32;
+  few.exact_reciprocal = launch.narrow.exact_reciprocal;
+  const std::int64_t rows = large ? h.input : h.output, columns = large ? w.input : w.output;
+  few.x = narrow(channels_fastest ? p_.channels : columns);
+  few.y = narrow(channels_fastest ? columns : rows);
+  few.z = narrow(p_.batch * (channels_fastest ? rows : p_.channels));
+  few.inner = Divisor<std::int32_t>(channels_fastest ? rows : p_.channels);
   unsigned left = kFewBlock;
   auto split = [&left](std::int64_t count, unsigned& each, unsigned& groups) {
     groups = static_cast<unsigned>(ceil_div(count, left));
     each = static_cast<unsigned>(ceil_div(count, groups));
     left /= each;
   };
-  split(x, launch.few_threads.x, launch.few_blocks.x);
-  split(y, launch.few_threads.y, launch.few_blocks.y);
-  split(z, launch.few_threads.z, launch.few_blocks.z);
+  split(few.x, launch.few_threads.x, launch.few_blocks.x);
+  split(few.y, launch.few_threads.y, launch.few_blocks.y);
+  split(few.z, launch.few_threads.z, launch.few_blocks.z);
+  return launch.few_blocks.y < 65536 && launch.few_blocks.z < 65536;
 }
 
 Status choose(const Problem& p, Launches& result) {

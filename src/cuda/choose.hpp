@@ -49,8 +49,8 @@ class Choice {
   /// large GPU; several columns to a thread instead where there are few rows.
   static Launch walk_directly(const Problem& p, const Function& function, bool large, bool channels_fastest,
                               std::int64_t most_rows);
-  /// A thread to each of x * y * z results, places from the shape of blocks and grid.
-  static void shape_few(Launch& launch, std::int64_t x, std::int64_t y, std::int64_t z);
+  /// A thread to each result, places from the shape of blocks and grid; `large`: results are elements. False: the tensors reach too far.
+  bool shape_few(Launch& launch, const Layout& read, const Layout& written, bool large, bool channels_fastest) const;
 
   Problem p_;
   const Kernels& kernels_;

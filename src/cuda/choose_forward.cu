@@ -5,7 +5,22 @@
 
 namespace cenote::gpu {
 
+namespace {
+
+// Outputs up to which a thread to each is as fast as any other way, or faster (measured on an H200).
+constexpr std::int64_t kFewOutputs = 132 * 1024;
+
+/// Of the largest window along an axis.
+std::int64_t count_most_taps(const Axis& axis) {
+  std::int64_t most = 0;
+  for (std::int64_t o = 0; o < axis.output; ++o) most = larger(most, window(axis, o).count);
+  return most;
+}
+
+}  // namespace
+
 void Forward::choose(Launches& result) {
+  if (few_outputs(result)) return;
   if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
       forward_down(result) || forward_rows(result))
     return;
@@ -44,8 +59,9 @@ bool Forward::forward_adaptive(Launches& result) {
   const std::int64_t rows = ceil_div(p_.axis[1].output, ceil_div(p_.axis[1].output, most_rows));
   result.scalar = walk(p_, single, false, channels_fastest, rows);
   result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " windows";
-  if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
-    result.vector = walk(p_, kernels_.average_adaptive(Way::channels), false, true, rows);
+  const Function vector = kernels_.average_adaptive(Way::channels);
+  if (channels_fastest && channel_vectors({&p_.input, &p_.output}, vector.lanes))
+    result.vector = walk(p_, vector, false, true, rows);
   if (!channels_fastest) adaptive_planes(result);
   return true;
 }
@@ -56,12 +72,14 @@ void Forward::adaptive_planes(Launches& result) {
   const std::int64_t planes = p_.batch * p_.channels;
   const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
   const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
-  if (bytes > kMostBytes || p_.axis[1].kernel > 4 || p_.axis[2].kernel > 4 || is_few(true) || planes > INT32_MAX / 2 ||
-      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+  if (bytes > kMostBytes || is_few(true) || planes > INT32_MAX / 2 || !is_dense(p_.input, p_, true) ||
+      !is_dense(p_.output, p_, false)) {
     return;
   }
+  const std::int64_t most = larger(count_most_taps(p_.axis[1]), count_most_taps(p_.axis[2]));
+  if (most > 4) return;
   const std::int64_t together = planes_together(planes, wanted_bytes / bytes, outputs, kAdaptiveBlock);
-  result.scalar = make_launch(p_, kernels_.average_adaptive_planes(), false, false, false, 1);
+  result.scalar = make_launch(p_, kernels_.average_adaptive_planes(static_cast<int>(most)), false, false, false, 1);
   group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
   result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
 }
@@ -198,14 +216,15 @@ bool Forward::forward_slide(Launches& result) {
 
 bool Forward::slide_planes(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-  const Function function = kernels_.slide_planes(fold());
+  const Function function = kernels_.slide_planes(fold(), false);
   if (function.entry == nullptr || p_.with_indices || h.kernel != 3 || h.stride != 1 || w.stride != 1 ||
       w.input != w.output || w.pad_begin != 1 || d.input != 1 || d.output != 1 || d.kernel != 1 || is_few(false) ||
       !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
     return false;
   }
   Launch launch = make_launch(p_, function, false, false, false, 1);
-  if ((fold() == Fold::sum && !launch.narrow.uniform_divisor) || !cut_slides(launch, p_, function)) return false;
+  if (fold() == Fold::sum && !launch.narrow.uniform_divisor) launch.entry = kernels_.slide_planes(fold(), true).entry;
+  if (!cut_slides(launch, p_, function)) return false;
   result.scalar = launch;
   result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
                 std::to_string(launch.narrow.strip) + " rows";
@@ -218,7 +237,6 @@ bool Forward::forward_down(Launches& result) {
   const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
   const bool deep = d.kernel > 1, indices = p_.with_indices;
   if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
-  if (few_outputs(result)) return true;
   if (fold() == Fold::max && slide_planes(result)) return true;
   // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
   const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
@@ -273,27 +291,15 @@ bool Forward::forward_down(Launches& result) {
 }
 
 bool Forward::few_outputs(Launches& result) {
-  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
+  if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || !is_identity(d) || d.input != 1) return false;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
-  const Function function = kernels_.fold_few(fold(), static_cast<int>(h.kernel), channels_fastest);
-  if (function.entry == nullptr || p_.with_indices || !is_identity(p_.axis[0]) || p_.axis[0].input != 1 ||
-      count_elements(p_, false) >= 132 * 128) {
-    return false;
-  }
-  result.scalar = make_launch(p_, function, false, false, channels_fastest, 1);
-  Few& few = result.scalar.few;
-  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-  few.input_n = p_.input.n, few.output_n = p_.output.n;
-  few.input_c = narrow(p_.input.c), few.input_h = narrow(p_.input.h), few.input_w = narrow(p_.input.w);
-  few.output_c = narrow(p_.output.c), few.output_h = narrow(p_.output.h), few.output_w = narrow(p_.output.w);
-  few.height = narrow(h.input), few.width = narrow(w.input);
-  few.stride_h = narrow(h.stride), few.stride_w = narrow(w.stride);
-  few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
-  few.x = narrow(channels_fastest ? p_.channels : w.output);
-  few.y = narrow(channels_fastest ? w.output : h.output);
-  few.z = narrow(p_.batch * (channels_fastest ? h.output : p_.channels));
-  few.inner = Divisor<std::int32_t>(channels_fastest ? h.output : p_.channels);
-  shape_few(result.scalar, few.x, few.y, few.z);
+  const Function function = kernels_.fold_few(fold(), p_.with_indices, static_cast<int>(h.kernel), channels_fastest);
+  if (function.entry == nullptr || count_elements(p_, false) >= kFewOutputs) return false;
+  Launch launch = make_launch(p_, function, false, false, channels_fastest, 1);
+  if (fold() == Fold::sum && !launch.narrow.uniform_divisor) return false;
+  if (!shape_few(launch, p_.input, p_.output, false, channels_fastest)) return false;
+  result.scalar = launch;
   result.name = "few outputs: one thread to each";
   return true;
 }
@@ -347,9 +353,8 @@ void Forward::packed_pairs(Launches& result) {
 
 bool Forward::forward_rows(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-  const bool line = d.input == 1 && d.output == 1 && d.kernel == 1 && h.input == 1 && h.output == 1 && h.kernel == 1 &&
-                    w.rule == WindowRule::sliding && w.dilation == 1 && w.kernel <= 8 && w.stride <= 8 &&
-                    w.pad_begin == 0 && has_no_empty_window(w);
+  const bool line = is_identity(d) && is_identity(h) && w.rule == WindowRule::sliding && w.dilation == 1 &&
+                    w.kernel <= 8 && w.stride <= 8 && has_no_empty_window(w);
   const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
   if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
   const Function function =
@@ -368,14 +373,14 @@ bool Forward::forward_rows(Launches& result) {
     return false;
   }
   // A last output column whose window hangs over the right edge by more than the kernel knows of.
-  if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + 1) return false;
+  if ((w.output - 1) * w.stride - w.pad_begin + w.kernel > w.input + larger(w.pad_begin, 1)) return false;
   result.vector = make_launch(p_, function, false, false, false, 1);
   if (w.output % function.columns == 0 && aligned(p_.output, function.columns) &&
       (!p_.with_indices || aligned(p_.indices, function.columns))) {
     result.vector.paired = function.columns;
   }
   Launches other;
-  if (forward_tiles(other)) {
+  if (forward_tile_windows(other) || forward_tiles(other)) {
     result.scalar = other.scalar;
   } else {
     const Function direct = kernels_.fold_windows(false, fold(), p_.with_indices, false);
@@ -427,7 +432,8 @@ void Forward::whole_planes(Launches& result) {
   const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
   const bool staged = group < 32 && block_bytes <= kMostStaged && leaves_first(p_);
   const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
-  if (function.entry == nullptr || planes * group < 132 * 512) return;
+  // Few large planes have more threads each elsewhere.
+  if (function.entry == nullptr || (planes * group < 132 * 512 && vectors > 16 * group)) return;
   result.vector = make_launch(p_, function, false, false, false, 1);
   result.vector.batch_per_launch = p_.batch;
   result.vector.tiles = ceil_div(planes * group, kBlock);

@@ -18,23 +18,7 @@ bool Backward::gather_few(Launches& result, Share share) {
   // Averages side by side, planar, have one as short.
   if (share == Share::sum && (!launch.narrow.uniform_divisor || (!channels_fastest && h.kernel <= h.stride)))
     return false;
-  FewGradients& few = launch.few_gradients;
-  auto narrow = [](std::int64_t n) { return static_cast<std::int32_t>(n); };
-  few.grad_n = p_.grad_output.n, few.indices_n = p_.indices.n, few.result_n = p_.grad_input.n;
-  few.grad_c = narrow(p_.grad_output.c), few.grad_h = narrow(p_.grad_output.h), few.grad_w = narrow(p_.grad_output.w);
-  few.indices_c = narrow(p_.indices.c), few.indices_h = narrow(p_.indices.h), few.indices_w = narrow(p_.indices.w);
-  few.result_c = narrow(p_.grad_input.c), few.result_h = narrow(p_.grad_input.h);
-  few.result_w = narrow(p_.grad_input.w);
-  few.height = narrow(h.input), few.width = narrow(w.input);
-  few.out_height = narrow(h.output), few.out_width = narrow(w.output);
-  few.pad_h = narrow(h.pad_begin), few.pad_w = narrow(w.pad_begin);
-  few.x = narrow(channels_fastest ? p_.channels : w.input);
-  few.y = narrow(channels_fastest ? w.input : h.input);
-  few.z = narrow(p_.batch * (channels_fastest ? h.input : p_.channels));
-  few.inner = Divisor<std::int32_t>(channels_fastest ? h.input : p_.channels);
-  few.divisor = launch.narrow.divisor_f32, few.reciprocal = launch.narrow.reciprocal_f32;
-  few.exact_reciprocal = launch.narrow.exact_reciprocal;
-  shape_few(launch, few.x, few.y, few.z);
+  if (!shape_few(launch, p_.grad_output, p_.grad_input, true, channels_fastest)) return false;
   result.scalar = launch;
   result.name = "few elements: one thread to each";
   return true;

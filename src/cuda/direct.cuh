@@ -2,7 +2,7 @@
 // and folds each straight from memory. Where its columns are is worked out once, and all taps are loaded before any is used.
 #pragma once
 
-#include "cuda/fold_deep.cuh"
+#include "cuda/pairs.cuh"
 
 namespace cenote::gpu {
 
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kBlock, 3)
           for_each_tap([&](T tap, int l, int) { fold[l] = larger_or_nan(fold[l], tap); });
           bool doubtful = false;
 #pragma unroll
-          for (int l = 0; l < kLanes; ++l) doubtful = doubtful || !(widen(fold[l]) < 0.0F || widen(fold[l]) > 0.0F);
+          for (int l = 0; l < kLanes; ++l) doubtful = doubtful || is_doubtful(fold[l]);
           if (doubtful) {
 #pragma unroll
             for (int l = 0; l < kLanes; ++l) fold[l] = empty_fold<kFold, T>();

@@ -7,32 +7,16 @@
 
 namespace cenote::gpu {
 
-/// All that such a kernel is told. Elements along x, y and z of the grid as outputs in Few.
-struct FewGradients {
-  const void* grad_output;
-  const void* indices;
-  void* grad_input;
-  unsigned* fault;
-  std::int32_t x, y, z;         // how many there are
-  Divisor<std::int32_t> inner;  // channels, or rows of a batch entry
-  std::int32_t pad_h, pad_w;
-  std::int32_t out_height, out_width, height, width;
-  std::int32_t grad_c, grad_h, grad_w, indices_c, indices_h, indices_w, result_c, result_h, result_w;
-  std::int64_t grad_n, indices_n, result_n;
-  float divisor, reciprocal;  // of sums
-  bool exact_reciprocal;
-};
-
 /// Windows of kKernel x kKernel, kStride apart, no dilation, none empty, no depth. Stored: the indices' type; kTaps: they are of kind
 /// window.
 template <class T, Share kShare, class Stored, bool kTaps, int kKernel, int kStride, bool kChannelsFastest>
-__global__ void __launch_bounds__(kFewBlock) gather_few(const __grid_constant__ FewGradients p) {
+__global__ void __launch_bounds__(kFewBlock) gather_few(const __grid_constant__ Few p) {
   using Int = std::int32_t;
   constexpr int kSeen = ceil_quotient(kKernel, kStride);  // outputs that may see an element, along an axis
   const auto [n, c, y, x, exists] = place_of_few<kChannelsFastest>(p);
   if (!exists) return;
-  const T* grad = static_cast<const T*>(p.grad_output) + n * p.grad_n + static_cast<std::int64_t>(c) * p.grad_c;
-  const std::int64_t indices = n * p.indices_n + static_cast<std::int64_t>(c) * p.indices_c;
+  const T* grad = static_cast<const T*>(p.read) + (n * p.read_n + c * p.read_c);
+  const Int indices = n * p.indices_n + c * p.indices_c;
   // The last output whose window begins no later than this element, and which tap of that window it is; of earlier ones it is a later tap.
   const Int last_y = static_cast<Int>(static_cast<unsigned>(y + p.pad_h) / kStride);
   const Int last_x = static_cast<Int>(static_cast<unsigned>(x + p.pad_w) / kStride);
@@ -47,7 +31,7 @@ __global__ void __launch_bounds__(kFewBlock) gather_few(const __grid_constant__ 
 #pragma unroll
     for (int j = 0; j < kSeen; ++j) {
       const Int ox = most(least(last_x - j, p.out_width - 1), 0);
-      sent[i][j] = load_constant<1>(grad + oy * p.grad_h + ox * p.grad_w).lane[0];
+      sent[i][j] = load_constant<1>(grad + (oy * p.read_h + ox * p.read_w)).lane[0];
       if constexpr (kShare == Share::index)
         load_stored<Stored>(p.indices, indices + oy * p.indices_h + ox * p.indices_w, codes[i][j], high[i][j]);
     }
@@ -83,8 +67,7 @@ __global__ void __launch_bounds__(kFewBlock) gather_few(const __grid_constant__ 
     }
   }
   if constexpr (kShare == Share::sum) sum = p.exact_reciprocal ? sum * p.reciprocal : sum / p.divisor;
-  T* result = static_cast<T*>(p.grad_input) + n * p.result_n + static_cast<std::int64_t>(c) * p.result_c;
-  result[y * p.result_h + x * p.result_w] = narrow<T>(sum);
+  static_cast<T*>(p.written)[n * p.written_n + c * p.written_c + y * p.written_h + x * p.written_w] = narrow<T>(sum);
   if constexpr (kShare == Share::index) {
     if (!right) report(p.fault, kFaultIndex);
   }

@@ -6,18 +6,6 @@
 
 namespace cenote::gpu {
 
-/// The larger one; of a number and a NaN, some NaN.
-template <class T>
-__device__ inline T larger_or_nan(T a, T b) {
-  if constexpr (sizeof(T) == 2) {
-    return __hmax_nan(a, b);
-  } else {
-    float result;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
-    return result;
-  }
-}
-
 inline constexpr int kDeepOutputs = 2, kDeepSlices = 2 * kDeepOutputs + 1;
 
 /// kLanes outputs are neighbouring channels, or columns of planar tensors with aligned rows. First along a row, then along the depth,
@@ -76,8 +64,7 @@ __global__ void __launch_bounds__(kBlock, 3)
       Lane result = larger_of(larger_of(above[j], middle[j]), below[j]);
       bool doubtful = false;
 #pragma unroll
-      for (int i = 0; i < kLanes; ++i)
-        doubtful = doubtful || !(widen(result.lane[i]) < 0.0F || widen(result.lane[i]) > 0.0F);
+      for (int i = 0; i < kLanes; ++i) doubtful = doubtful || is_doubtful(result.lane[i]);
       if (doubtful) {
         for (Int tap = 0; tap < 9; ++tap) {
           const Int z = tap / 3, y_tap = tap - 3 * z;

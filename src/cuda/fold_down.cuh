@@ -136,10 +136,14 @@ struct RowReader {
       for (int i = 0; i < kLanes; ++i) result.column[i] = kIndices ? column_of(0, i) : 0;
 #pragma unroll
       for (int t = 1; t < kKernel; ++t) {
-        Int columns[kLanes];
+        if constexpr (is_in_any_order<T, kLanes, kFold, kIndices>) {
+          result.best = larger_lanes(result.best, taps[t]);
+        } else {
+          Int columns[kLanes];
 #pragma unroll
-        for (int i = 0; i < kLanes; ++i) columns[i] = kIndices ? column_of(t, i) : 0;
-        improve<kFold, kIndices>(result.best, result.column, taps[t], columns);
+          for (int i = 0; i < kLanes; ++i) columns[i] = kIndices ? column_of(t, i) : 0;
+          improve<kFold, kIndices>(result.best, result.column, taps[t], columns);
+        }
       }
     } else {
 #pragma unroll
@@ -220,6 +224,7 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
 
   T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
   std::int64_t index = p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x);
+  RowDivisors<T, 1> divisors;
   for (Int y = place.y; y < end; ++y) {
     Line fold;
     Int codes[kLanes];
@@ -263,6 +268,8 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
             fold.best = line[r].best;
 #pragma unroll
             for (int i = 0; i < kLanes; ++i) codes[i] = here[i];
+          } else if constexpr (is_in_any_order<T, kLanes, kFold, kIndices>) {
+            fold.best = larger_lanes(fold.best, line[r].best);
           } else {
             improve<kFold, kIndices>(fold.best, codes, line[r].best, here);
           }
@@ -272,12 +279,35 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
         }
       }
     }
+    if constexpr (is_in_any_order<T, kLanes, kFold, kIndices>) {
+      if (is_doubtful(fold.best.lane[0])) {
+        bool begun = false;
+        for (Int tz = depth.low; tz < depth.high; ++tz) {
+          source_z = depth.start + tz * p.axis[0].dilation;
+#pragma unroll
+          for (int r = 0; r < kKernel; ++r) {
+            Vector<T, kLanes> taps[kKernel];
+            load_row(top + r, taps);
+#pragma unroll
+            for (int t = 0; t < kKernel; ++t) {
+              if (!begun || beats<kFold>(taps[t].lane[0], fold.best.lane[0])) fold.best = taps[t];
+              begun = true;
+            }
+          }
+        }
+      }
+    }
     Vector<T, kLanes> result;
     if constexpr (is_extreme<kFold>) {
       result = fold.best;
     } else {
       if (kFold == Fold::sum && p.uniform_divisor) {
         divide_all<T>(p, fold.sum);
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(fold.sum[i]);
+      } else if constexpr (kFold == Fold::sum && kAs == Lanes::channels) {
+        divisors.follow(p, counted_of(p, depth), y, place.x);
+        divide_by(fold.sum, divisors.divisor[0], divisors.reciprocal[0]);
 #pragma unroll
         for (int i = 0; i < kLanes; ++i) result.lane[i] = narrow<T>(fold.sum[i]);
       } else {

@@ -2,6 +2,7 @@
 // from memory.
 #pragma once
 
+#include "cuda/pairs.cuh"
 #include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
@@ -34,46 +35,80 @@ __global__ void __launch_bounds__(kBlock)
         reinterpret_cast<const T*>(memory + (reinterpret_cast<std::uintptr_t>(source) & 15)) - (first * size - origin);
     stage_planes<kBlock>(memory, source, least(kPlanes, p.grid.threads - first) * size, p.leaves_first);
   }
+  // A plane's pieces that this thread takes, and where each begins in it.
+  auto for_each_piece = [&](auto take_piece) {
+    const Int step = kGroup * kVector;
+    for (Int from = begin / kVector * kVector + lane * kVector; from < end; from += kBatch * step) {
+      Vector<T, kVector> batch[kBatch];
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        const Int here = from + b * step;
+        batch[b] = Vector<T, kVector>{};
+        if (kStaged) {
+          if (here < end) batch[b] = load_if<kVector>(aligned, kept + (here - origin));
+        } else if (here + kVector <= total) {
+          if (here < end) batch[b] = load_constant_if<kVector>(aligned, input + here);
+        } else {
+#pragma unroll
+          for (int i = 0; i < kVector; ++i) {
+            if (here + i < total) batch[b].lane[i] = input[here + i];
+          }
+        }
+      }
+#pragma unroll
+      for (int b = 0; b < kBatch; ++b) {
+        if (from + b * step >= end) break;
+        take_piece(batch[b], from + b * step - begin);
+      }
+    }
+  };
+  auto is_inside = [&](Int element) { return static_cast<unsigned>(element) < static_cast<unsigned>(end - begin); };
   Folded<T, kFold> fold = empty_fold<kFold, T>();
   Int code = INT32_MAX;
-  const Int step = kGroup * kVector;
-  for (Int from = begin / kVector * kVector + lane * kVector; from < end; from += kBatch * step) {
-    Vector<T, kVector> batch[kBatch];
+  auto take_in_order = [&](const Vector<T, kVector>& piece, Int first) {
 #pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
-      const Int here = from + b * step;
-      batch[b] = Vector<T, kVector>{};
-      if (kStaged) {
-        if (here < end) batch[b] = load_if<kVector>(aligned, kept + (here - origin));
-      } else if (here + kVector <= total) {
-        if (here < end) batch[b] = load_constant_if<kVector>(aligned, input + here);
+    for (int i = 0; i < kVector; ++i) {
+      const T value = piece.lane[i];
+      if constexpr (is_extreme<kFold>) {
+        if (is_inside(first + i) && beats<kFold>(value, fold)) {
+          fold = value;
+          code = first + i;
+        }
       } else {
+        fold += is_inside(first + i) ? term<kFold>(value, p.norm_type) : Accumulator<T>{0};
+      }
+    }
+  };
+  if constexpr (kFold == Fold::max && !kIndices) {
+    // In any order, and again as the rule asks for where that may give other bits.
+    Vector<T, kVector> best;
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) best.lane[i] = fold;
+    for_each_piece([&](Vector<T, kVector> piece, Int first) {
+      if (first < 0 || first + kVector > end - begin) {
 #pragma unroll
         for (int i = 0; i < kVector; ++i) {
-          if (here + i < total) batch[b].lane[i] = input[here + i];
+          if (!is_inside(first + i)) piece.lane[i] = fold;
         }
       }
-    }
+      best = larger_lanes(best, piece);
+    });
+    T maximum = best.lane[0];
 #pragma unroll
-    for (int b = 0; b < kBatch; ++b) {
-      if (from + b * step >= end) break;
+    for (int i = 1; i < kVector; ++i) maximum = larger_or_nan(maximum, best.lane[i]);
 #pragma unroll
-      for (int i = 0; i < kVector; ++i) {
-        const Int element = from + b * step + i - begin;
-        const bool inside = static_cast<unsigned>(element) < static_cast<unsigned>(end - begin);
-        const T value = batch[b].lane[i];
-        if constexpr (is_extreme<kFold>) {
-          if (inside && beats<kFold>(value, fold)) {
-            fold = value;
-            code = element;
-          }
-        } else {
-          fold += inside ? term<kFold>(value, p.norm_type) : Accumulator<T>{0};
-        }
-      }
+    for (int offset = kGroup / 2; offset > 0; offset /= 2)
+      maximum = larger_or_nan(maximum, __shfl_xor_sync(0xffffffffU, maximum, offset, kGroup));
+    if (__any_sync(0xffffffffU, exists && is_doubtful(maximum))) {
+      for_each_piece(take_in_order);
+      fold_over_group<kFold, T, kGroup>(fold, code);
+    } else {
+      fold = maximum;
     }
+  } else {
+    for_each_piece(take_in_order);
+    fold_over_group<kFold, T, kGroup>(fold, code);
   }
-  fold_over_group<kFold, T, kGroup>(fold, code);
   if (!exists || lane != 0) return;
   static_cast<T*>(at.output)[plane] = finish<kFold, T>(p, fold, size);
   if constexpr (kIndices) {

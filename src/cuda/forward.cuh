@@ -73,21 +73,7 @@ __device__ inline float quotient_of_halves(float sum, float divisor, float recip
   return fabsf(guess) < 1e30F ? better : guess;
 }
 
-/// The sum itself where there is nothing to divide by.
-template <class T, class Int>
-__device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
-  if constexpr (Number<T>::floating) {
-    if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
-    if constexpr (Number<T>::dtype == DType::f16) {
-      if (p.ordinary_divisor) return quotient_of_halves(sum, p.divisor_f32, p.reciprocal_f32);
-    }
-    if (p.uniform_divisor)
-      return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
-  }
-  return p.average ? divide<T>(sum, divisor) : sum;
-}
-
-/// The same for several sums, which are nearly always all far from both.
+/// quotient() for several sums, which are nearly always all far from both.
 template <int kCount>
 __device__ inline void divide_by(float (&sums)[kCount], float divisor, float reciprocal) {
   float better[kCount];
@@ -137,6 +123,52 @@ __device__ inline void divide_all_by(Accumulator<T> (&sums)[kCount], std::int64_
     for (int i = 0; i < kCount; ++i) sums[i] = Real{0};
   } else {
     divide_by(sums, real, Real{1} / real);
+  }
+}
+
+/// What a window's divisor has of one axis, where it is neither named nor the same for all.
+__device__ inline std::int32_t counted_of(const Params<std::int32_t>& p, const Taps<std::int32_t>& taps) {
+  return p.count_include_pad ? taps.padded : taps.count();
+}
+
+/// The divisors of neighbouring windows of a row, kept from row to row: most rows have those of the last one.
+template <class T, int kCount>
+struct RowDivisors {
+  using Int = std::int32_t;
+  Accumulator<T> divisor[kCount], reciprocal[kCount];
+  Int counted = INT32_MIN;
+
+  /// Of output row oy, columns from ox on.
+  __device__ void follow(const Params<Int>& p, Int slices, Int oy, Int ox) {
+    const Int down = counted_of(p, taps_of(p.axis[1], oy));
+    if (down == counted) return;
+    counted = down;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      divisor[i] =
+          static_cast<Accumulator<T>>(most<Int>(slices * down * counted_of(p, taps_of<Int>(p.axis[2], ox + i)), 1));
+      reciprocal[i] = Accumulator<T>{1} / divisor[i];
+    }
+  }
+};
+
+/// The sum itself where there is nothing to divide by.
+template <class T, class Int>
+__device__ inline Accumulator<T> average_of(const Params<Int>& p, Accumulator<T> sum, std::int64_t divisor) {
+  if constexpr (Number<T>::floating) {
+    if (p.exact_reciprocal) return sum * reciprocal_of<Accumulator<T>>(p);
+    if constexpr (Number<T>::dtype == DType::f16) {
+      if (p.ordinary_divisor) return quotient_of_halves(sum, p.divisor_f32, p.reciprocal_f32);
+    }
+    if (p.uniform_divisor)
+      return quotient(sum, uniform_divisor_of<Accumulator<T>>(p), reciprocal_of<Accumulator<T>>(p));
+  }
+  if constexpr (Number<T>::floating && sizeof(Int) == 4) {
+    Accumulator<T> only[1] = {sum};
+    divide_all_by<T>(only, divisor);
+    return only[0];
+  } else {
+    return p.average ? divide<T>(sum, divisor) : sum;
   }
 }
 

@@ -395,8 +395,8 @@ CENOTE_HOST_DEVICE std::int64_t divisor_of(const Params<Int>& p, const Taps<Int>
                                            const Taps<Int>& w) {
   if (!p.average) return 1;
   if (p.divisor_override != 0) return p.divisor_override;
-  if (p.count_include_pad) return static_cast<std::int64_t>(d.padded) * h.padded * w.padded;
-  return static_cast<std::int64_t>(d.count()) * h.count() * w.count();
+  if (p.count_include_pad) return d.padded * h.padded * w.padded;
+  return d.count() * h.count() * w.count();
 }
 
 }  // namespace cenote::gpu

@@ -379,6 +379,7 @@ struct BackwardInstances {
     }
     if (across <= 2) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 2>, 1, 2);
     if (across <= 4) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 4>, 1, 4);
+    if (across <= 8) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 8>, 1, 8);
     return {};
   }
   static Function tile_windows(Share share, DType index, bool tall, int across) {

@@ -159,6 +159,7 @@ struct ForwardInstances {
   template <Fold kFold, bool kIndices>
   static Function tile_windows_of(int height, int width) {
     if (height > 1) {
+      if (width == 1 && height <= 3) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 3, 1>);
       const int size = height > width ? height : width;
       if (size <= 2) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 2, 2>);
       if (size <= 3) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 3, 3>);
@@ -181,16 +182,24 @@ struct ForwardInstances {
     return {};
   }
 
-  template <Fold kFold, int kKernel>
-  static Function few_of(bool channels_fastest) {
-    return channels_fastest ? function(&gpu::fold_few<T, kFold, kKernel, true>)
-                            : function(&gpu::fold_few<T, kFold, kKernel, false>);
+  template <Fold kFold, bool kIndices>
+  static Function few_of(int kernel, bool channels_fastest) {
+    if (kernel == 2)
+      return channels_fastest ? function(&gpu::fold_few<T, kFold, kIndices, 2, true>)
+                              : function(&gpu::fold_few<T, kFold, kIndices, 2, false>);
+    if (kernel == 3)
+      return channels_fastest ? function(&gpu::fold_few<T, kFold, kIndices, 3, true>)
+                              : function(&gpu::fold_few<T, kFold, kIndices, 3, false>);
+    return {};
   }
-  static Function few(Fold fold, int kernel, bool channels_fastest) {
-    if (fold == Fold::max && kernel == 2) return few_of<Fold::max, 2>(channels_fastest);
-    if (fold == Fold::max && kernel == 3) return few_of<Fold::max, 3>(channels_fastest);
-    if (fold == Fold::min && kernel == 2) return few_of<Fold::min, 2>(channels_fastest);
-    if (fold == Fold::min && kernel == 3) return few_of<Fold::min, 3>(channels_fastest);
+  static Function few(Fold fold, bool indices, int kernel, bool channels_fastest) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max && indices) return few_of<Fold::max, true>(kernel, channels_fastest);
+      if (fold == Fold::sum) return few_of<Fold::sum, false>(kernel, channels_fastest);
+    }
+    if (indices) return {};
+    if (fold == Fold::max) return few_of<Fold::max, false>(kernel, channels_fastest);
+    if (fold == Fold::min) return few_of<Fold::min, false>(kernel, channels_fastest);
     return {};
   }
 
@@ -218,12 +227,14 @@ struct ForwardInstances {
     if constexpr (kTuned) return function(&gpu::slide_lanes<T, 4>);
     return {};
   }
-  static Function plane_slides(Fold fold) {
+  static Function plane_slides(Fold fold, bool own_divisors) {
     // Three words of shared memory to a thread: neighbours' lie in different banks.
     constexpr int kColumns = 12 / static_cast<int>(sizeof(T));
     if constexpr (kTuned) {
-      if (fold == Fold::sum) return function(&gpu::slide_planes<T, Fold::sum, kColumns>, 1, kColumns);
-      if (fold == Fold::max) return function(&gpu::slide_planes<T, Fold::max, kColumns>, 1, kColumns);
+      if (fold == Fold::sum)
+        return own_divisors ? function(&gpu::slide_planes<T, Fold::sum, kColumns, true>, 1, kColumns)
+                            : function(&gpu::slide_planes<T, Fold::sum, kColumns, false>, 1, kColumns);
+      if (fold == Fold::max) return function(&gpu::slide_planes<T, Fold::max, kColumns, false>, 1, kColumns);
     }
     return {};
   }
@@ -234,6 +245,14 @@ struct ForwardInstances {
     if (height == 1 && padding == 0 && kernel == stride) {
       if (kernel == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 2, 2, 0, 1, 4>, 1, 4);
       if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
+    }
+    if constexpr (kTuned && kFold != Fold::square) {
+      if (height == 1 && padding == 1 && kernel == 3) {
+        if (stride == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 3, 1, 1, 1, 4>, 1, 4);
+        if (stride == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 3, 2, 1, 1, 4>, 1, 4);
+      }
+      if (height == 1 && padding == 2 && kernel == 5 && stride == 1)
+        return function(&gpu::fold_rows<T, kFold, kIndices, 1, 5, 1, 2, 1, 4>, 1, 4);
     }
     if constexpr (kBytes && kIndices) {
       if (height != kernel) return {};
@@ -308,11 +327,12 @@ struct ForwardInstances {
                       : function(&gpu::fold_planes<T, kFold, kIndices, 8, false>);
   }
   static Function planes(Fold fold, bool indices, int group, bool staged) {
-    if constexpr (kTuned &&
-                  sizeof(T) == 4) {  // eight elements of two bytes at a time: 38 us become 70 (7 x 7 averages)
-      if (fold == Fold::max)
-        return indices ? planes_of<Fold::max, true>(group, staged) : planes_of<Fold::max, false>(group, staged);
+    if constexpr (kTuned) {
+      if (fold == Fold::max && !indices) return planes_of<Fold::max, false>(group, staged);
       if (fold == Fold::sum) return planes_of<Fold::sum, false>(group, staged);
+      if constexpr (sizeof(T) == 4) {
+        if (fold == Fold::max) return planes_of<Fold::max, true>(group, staged);
+      }
     }
     return {};
   }
@@ -324,14 +344,16 @@ struct ForwardInstances {
 
   static Function adaptive_averages(Way way) {
     if constexpr (kTuned) {
-      return way == Way::channels ? function(&gpu::average_adaptive<T, kLanes>, 1, 1, kLanes)
+      constexpr int kUsed = 4;  // eight channels of two bytes would take too many registers
+      return way == Way::channels ? function(&gpu::average_adaptive<T, kUsed>, 1, 1, kUsed)
                                   : function(&gpu::average_adaptive<T, 1>);
     }
     return {};
   }
 
-  static Function adaptive_plane_averages() {
-    if constexpr (kTuned) return function(&gpu::average_adaptive_planes<T, 4>);
+  static Function adaptive_plane_averages(int most) {
+    if constexpr (kTuned)
+      return most <= 2 ? function(&gpu::average_adaptive_planes<T, 2>) : function(&gpu::average_adaptive_planes<T, 4>);
     return {};
   }
 

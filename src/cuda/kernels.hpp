@@ -63,8 +63,8 @@ struct Kernels {
   Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
-  /// The same for few outputs, without indices; these take Few alone.
-  Function (*fold_few)(Fold fold, int kernel, bool channels_fastest);
+  /// The same for few outputs; these take Few alone.
+  Function (*fold_few)(Fold fold, bool indices, int kernel, bool channels_fastest);
   /// Maxima of 3x3x3 windows two apart.
   Function (*fold_deep)(Way way, int padding);
   /// Maxima of 3x3 windows two apart, padding 1, planar tensors with aligned rows of elements of one or two bytes, several to a
@@ -77,8 +77,8 @@ struct Kernels {
   Function (*slide_down)(Way way, bool planar);
   /// The same for planar tensors, as many outputs as inputs along the width.
   Function (*slide_lanes)();
-  /// The same and maxima for small planes of dense planar tensors.
-  Function (*slide_planes)(Fold fold);
+  /// The same and maxima for small planes of dense planar tensors; `own_divisors`: not all windows have the same.
+  Function (*slide_planes)(Fold fold, bool own_divisors);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
@@ -94,7 +94,7 @@ struct Kernels {
   Function (*average_adaptive)(Way way);
   Function (*spread_adaptive)(Way way);
   /// The same for small planes of dense planar tensors.
-  Function (*average_adaptive_planes)();
+  Function (*average_adaptive_planes)(int most);
   Function (*spread_adaptive_planes)();
   /// From channels last to planar, any windows; `vector`: several channels to a thread.
   Function (*fold_turned)(bool vector, Fold fold, bool indices);
@@ -117,7 +117,7 @@ struct Kernels {
   Function (*gather_cells)(bool vector, Share share, bool taps, int kernel, int stride, int phase);
   /// The same by threads that walk down.
   Function (*gather_down)(Way way, Share share, DType index, int kernel, int stride);
-  /// The same for few elements; these take FewGradients alone.
+  /// The same for few elements; these take Few alone.
   Function (*gather_few)(Share share, DType index, int kernel, int stride, bool channels_fastest);
   /// 3x3 max windows, padding 1, by threads that walk down a few columns: 16 bytes of planar tensors with aligned rows, or two
   /// columns of four 16-bit channels.

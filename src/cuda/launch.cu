@@ -250,14 +250,12 @@ cudaError_t run_launch(const Launch& launch, const Problem& p, const Pointers& p
                        cudaStream_t stream) noexcept {
   if (launch.few_blocks.x > 0) {
     Few few = launch.few;
-    few.input = pointers.input;
-    few.output = pointers.output;
-    FewGradients gradients = launch.few_gradients;
-    gradients.grad_output = pointers.grad_output;
-    gradients.indices = pointers.saved_indices;
-    gradients.grad_input = pointers.grad_input;
-    gradients.fault = pointers.fault;
-    void* arguments[] = {p.pass == Pass::backward ? static_cast<void*>(&gradients) : static_cast<void*>(&few)};
+    const bool backward = p.pass == Pass::backward;
+    few.read = backward ? pointers.grad_output : pointers.input;
+    few.written = backward ? pointers.grad_input : pointers.output;
+    few.indices = backward ? const_cast<void*>(pointers.saved_indices) : pointers.indices;
+    few.fault = pointers.fault;
+    void* arguments[] = {&few};
     return start(launch, launch.few_blocks, launch.few_threads, arguments, early, stream);
   }
   const auto element = static_cast<std::int64_t>(size_of(p.dtype)),

@@ -30,8 +30,7 @@ struct Launch {
   bool blocks_not_threads = false;                 // threads_per_entry counts blocks
   std::int64_t most_blocks = 0;                    // they take several turns then; 0: as many as there is work
   std::int64_t tiles = 0;                          // blocks of a launch that takes the whole batch at once; 0: others
-  Few few{};                                       // all that a kernel of few outputs is given, but for the pointers
-  FewGradients few_gradients{};                    // the same for its backward
+  Few few{};                                       // all that a kernel of few results is given, but for the pointers
   dim3 few_blocks{0, 0, 0}, few_threads{0, 0, 0};  // and how it is launched; 0: another kernel
 };
 

@@ -49,6 +49,7 @@ __global__ void __launch_bounds__(kBlock)
   }
   const Int end = least(place.y + p.strip, p.axis[1].output);
   T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(0, place.y, place.x);
+  RowDivisors<T, 1> divisors;
   for (Int y = place.y; y < end; y += kChunk) {
     Sum line[kChunk][kLanes];
 #pragma unroll
@@ -74,8 +75,8 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) own[i] = sum[r * kLanes + i];
       if (!p.uniform_divisor) {
-        divide_all_by<T>(own, divisor_of(p, taps_of(p.axis[0], Int{0}), taps_of<Int>(p.axis[1], y + r),
-                                         taps_of(p.axis[2], place.x)));
+        divisors.follow(p, 1, y + r, place.x);
+        divide_by(own, divisors.divisor[0], divisors.reciprocal[0]);
       }
       Vector<T, kLanes> result;
 #pragma unroll
@@ -129,6 +130,7 @@ __global__ void __launch_bounds__(kBlock)
   }
   const Int count = makes ? least(p.strip, p.axis[1].output - place.y) : 0;
   T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(0, place.y, place.x);
+  RowDivisors<T, 1> divisors;
   for (Int row = 0; row < p.strip; row += kChunk) {
     Sum sum[kChunk];
 #pragma unroll
@@ -147,10 +149,8 @@ __global__ void __launch_bounds__(kBlock)
     } else {
 #pragma unroll
       for (int r = 0; r < kChunk; ++r) {
-        Sum own[1] = {sum[r]};
-        divide_all_by<T>(own, divisor_of(p, taps_of(p.axis[0], Int{0}), taps_of<Int>(p.axis[1], place.y + row + r),
-                                         taps_of(p.axis[2], place.x)));
-        sum[r] = own[0];
+        divisors.follow(p, 1, place.y + row + r, place.x);
+        sum[r] = quotient(sum[r], divisors.divisor[0], divisors.reciprocal[0]);
       }
     }
 #pragma unroll

@@ -2,7 +2,7 @@
 // shared memory, and so their results, which leave in pieces of 16 bytes wherever rows begin.
 #pragma once
 
-#include "cuda/fold_deep.cuh"
+#include "cuda/pairs.cuh"
 #include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
@@ -13,9 +13,9 @@ inline constexpr int kSlideBlock = 128;
 inline constexpr int kSlideMargin = 8;
 
 /// A thread walks down a strip of kColumns columns, folds three columns of each row once, then three rows: the order of slide_down. No
-/// dilation, no depth; as many outputs as inputs along the width, one column before the first. Sums: the same divisor for all. Maxima
-/// that are zero or a NaN are folded again in the order that the rule asks for.
-template <class T, Fold kFold, int kColumns>
+/// dilation, no depth; as many outputs as inputs along the width, one column before the first. Sums: the same divisor for all, unless
+/// kOwnDivisors. Maxima that are zero or a NaN are folded again in the order that the rule asks for.
+template <class T, Fold kFold, int kColumns, bool kOwnDivisors>
 __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 ? 8 : 10)
     slide_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 ? 8 : 10)
     bool inside[kTaps];
 #pragma unroll
     for (int t = 0; t < kTaps; ++t) inside[t] = static_cast<unsigned>(x - 1 + t) < static_cast<unsigned>(width);
+    RowDivisors<T, kColumns> divisors;
     Int y = first - p.axis[1].pad_begin;
     const T* from = input + (plane * height + y) * width + x;
     auto value_of = [](T element) {
@@ -101,7 +102,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 ? 8 : 10)
       if constexpr (is_extreme<kFold>) {
         bool doubtful = false;
 #pragma unroll
-        for (int i = 0; i < kColumns; ++i) doubtful = doubtful || !(widen(window[i]) < 0.0F || widen(window[i]) > 0.0F);
+        for (int i = 0; i < kColumns; ++i) doubtful = doubtful || is_doubtful(window[i]);
         if (doubtful) {
           for (Int r = most(y - 3, 0); r < least(y, height); ++r) {
             const T* row = input + (plane * height + r) * width + x;
@@ -123,7 +124,14 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 ? 8 : 10)
           if (inside[i + 1]) result[i] = window[i];
         }
       } else {
-        divide_all<T>(p, window);
+        if constexpr (kOwnDivisors) {
+          divisors.follow(p, 1, out, x);
+#pragma unroll
+          for (int i = 0; i < kColumns; ++i)
+            window[i] = quotient(window[i], divisors.divisor[i], divisors.reciprocal[i]);
+        } else {
+          divide_all<T>(p, window);
+        }
 #pragma unroll
         for (int i = 0; i < kColumns; ++i) {
           if (inside[i + 1]) result[i] = narrow<T>(window[i]);

@@ -2,7 +2,7 @@
 // that each keeps many loads under way: while one batch of taps is folded, the next is on its way, across rows and slices.
 #pragma once
 
-#include "cuda/forward.cuh"
+#include "cuda/pairs.cuh"
 
 namespace cenote::gpu {
 
@@ -131,7 +131,29 @@ __global__ void __launch_bounds__(kStreamBlock, 4)
   if constexpr (kIndices) store_codes(at.indices, p.index_dtype, index, codes);
 }
 
-/// Windows side by side, all of them whole, without indices: kParts threads of one block to a window, a run of its taps each.
+/// Adds elements to sums. Pairs of bf16 in this order: the compiler would widen those of all loads first, and run out of registers.
+template <class T, int kLanes>
+__device__ inline void add_lanes(Vector<Accumulator<T>, kLanes>& sum, const Vector<T, kLanes>& tap) {
+  if constexpr (Number<T>::dtype == DType::bf16 && kLanes % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < kLanes; i += 2) {
+      unsigned pair;
+      memcpy(&pair, &tap.lane[i], 4);
+      asm volatile(
+          "{ .reg .f32 low, high; .reg .b32 word;\n\t"
+          "shl.b32 word, %2, 16;\n\t mov.b32 low, word;\n\t add.rn.f32 %0, %0, low;\n\t"
+          "and.b32 word, %2, 0xffff0000;\n\t mov.b32 high, word;\n\t add.rn.f32 %1, %1, high; }"
+          : "+f"(sum.lane[i]), "+f"(sum.lane[i + 1])
+          : "r"(pair));
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) sum.lane[i] += widen(tap.lane[i]);
+  }
+}
+
+/// Sums and maxima of windows side by side, all of them whole, without indices: kParts threads of one block to a window, a run of its
+/// taps each.
 template <class T, int kLanes, Fold kFold, int kParts>
 __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
     fold_stream_parts(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
@@ -146,55 +168,71 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
   const Place<Int> place = p.grid.place(exists ? thread : Int{0});
   const Int across = p.axis[2].kernel, down = p.axis[1].kernel, taps = p.axis[0].kernel * down * across;
   auto begin_of = [&](Int which) { return static_cast<Int>(static_cast<std::int64_t>(taps) * which / kParts); };
-  const Int end = begin_of(part + 1);
-  Int tap = begin_of(part), z = tap;
+  Int z = begin_of(part);
   const Int x = take(z, p.axis[2].by_stride), y = take(z, p.axis[1].by_stride);
   TapWalk source(p.input.at(place.z * p.axis[0].stride + z, place.y * down + y, place.x * across + x), across, down,
                  p.input.w, p.input.h, p.input.d);
   source.x = x;
   source.y = y;
   const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
-  Several fold;
+  // The taps of a part in order, then the parts.
+  auto fold_window = [&](auto empty, auto add_tap, auto add_part) {
+    Several fold = empty();
+    TapWalk walk = source;
+    // Batches of about the same size: one load alone would take as long as eight.
+    const Int begin = begin_of(part), end = begin_of(part + 1);
+    const Int batches = (end - begin + kBatch - 1) / kBatch, each = (end - begin + batches - 1) / batches;
+    for (Int tap = begin; tap < end; tap += each) {
+      Vector<T, kLanes> batch[kBatch];
+      const Int here_taps = least(each, end - tap);
 #pragma unroll
-  for (int i = 0; i < kLanes; ++i) fold.lane[i] = empty_fold<kFold, T>();
-  auto add = [&](auto value, int i) {
-    if constexpr (!is_extreme<kFold>) {
-      fold.lane[i] += value;
-    } else if (beats<kFold>(value, fold.lane[i])) {
-      fold.lane[i] = value;
-    }
-  };
-  // Batches of about the same size: one load alone would take as long as eight.
-  const Int batches = (end - tap + kBatch - 1) / kBatch, each = (end - tap + batches - 1) / batches;
-  for (; tap < end; tap += each) {
-    Vector<T, kLanes> batch[kBatch];
-    const Int here_taps = least(each, end - tap);
+      for (int j = 0; j < kBatch; ++j) {
+        if (j < here_taps) batch[j] = load_once<kLanes>(input + walk.next());
+      }
 #pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
-      if (j < here_taps) batch[j] = load_once<kLanes>(input + source.next());
-    }
-#pragma unroll
-    for (int j = 0; j < kBatch; ++j) {
-      if (j >= here_taps) continue;
-#pragma unroll
-      for (int i = 0; i < kLanes; ++i) {
-        if constexpr (is_extreme<kFold>) {
-          add(batch[j].lane[i], i);
-        } else {
-          add(widen(batch[j].lane[i]), i);
-        }
+      for (int j = 0; j < kBatch; ++j) {
+        if (j < here_taps) add_tap(fold, batch[j]);
       }
     }
+    folds[part][slot] = fold;
+    __syncthreads();
+    if (part == 0) {
+#pragma unroll
+      for (int other = 1; other < kParts; ++other) add_part(fold, folds[other][slot]);
+    }
+    return fold;
+  };
+  auto empty = [] {
+    Several fold;
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) fold.lane[i] = empty_fold<kFold, T>();
+    return fold;
+  };
+  Several fold;
+  if constexpr (is_extreme<kFold>) {
+    auto larger = [](Several& best, const Several& next) { best = larger_lanes(best, next); };
+    fold = fold_window(empty, larger, larger);
+    bool doubtful = false;
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) doubtful = doubtful || is_doubtful(fold.lane[i]);
+    if (__syncthreads_or(part == 0 && exists && doubtful)) {  // again in the order that the rule asks for
+      auto improve = [](Several& best, const Several& next) {
+#pragma unroll
+        for (int i = 0; i < kLanes; ++i) {
+          if (beats<kFold>(next.lane[i], best.lane[i])) best.lane[i] = next.lane[i];
+        }
+      };
+      fold = fold_window(empty, improve, improve);
+    }
+  } else {
+    fold = fold_window(
+        empty, [](Several& sum, const Vector<T, kLanes>& tap) { add_lanes(sum, tap); },
+        [](Several& sum, const Several& next) {
+#pragma unroll
+          for (int i = 0; i < kLanes; ++i) sum.lane[i] += next.lane[i];
+        });
   }
-  folds[part][slot] = fold;
-  __syncthreads();
   if (part != 0 || !exists) return;
-#pragma unroll
-  for (int other = 1; other < kParts; ++other) {
-    const Several next = folds[other][slot];
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i) add(next.lane[i], i);
-  }
   if constexpr (!is_extreme<kFold>) divide_all<T>(p, fold.lane);
   Vector<T, kLanes> result;
 #pragma unroll

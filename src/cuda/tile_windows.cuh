@@ -3,7 +3,6 @@
 #pragma once
 
 #include "cuda/direct.cuh"
-#include "cuda/fold_deep.cuh"
 #include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
@@ -111,7 +110,7 @@ __global__ void __launch_bounds__(kTileBlock, 8)
         for_each_tap(in_order);
       } else {
         for_each_tap([&](Int place, int) { best = larger_or_nan(best, element(place)); });
-        if (!(widen(best) < 0.0F || widen(best) > 0.0F)) {
+        if (is_doubtful(best)) {
           best = element(winner);
           for_each_tap(in_order);
         }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/backward.cuh"
+#include "cuda/pairs.cuh"
 
 #include <cuda_pipeline.h>
 
@@ -229,6 +230,7 @@ __global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
             out_plane = p.axis[0].output * out_slice;
   T* output = static_cast<T*>(at.output) + tile.plane * out_plane;
   const bool taps_wanted = p.index_kind == IndexKind::window;
+  constexpr bool kAnyOrder = is_in_any_order<T, 1, kFold, kIndices>;
   for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kTileBlock) {
     Int rest = item;
     const Int x = take_of(rest, p.tiling.items_x);
@@ -264,7 +266,16 @@ __global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
         T value[kKernel];
 #pragma unroll
         for (int tx = 0; tx < kKernel; ++tx) value[tx] = row[column[tx]];
-        if constexpr (is_extreme<kFold>) {
+        if constexpr (kAnyOrder) {
+          T best = value[0];
+#pragma unroll
+          for (int tx = 1; tx < kKernel; ++tx) best = larger_or_nan(best, value[tx]);
+#pragma unroll
+          for (int j = 0; j < kRows; ++j) {
+            if (r - j * kStride >= 0 && r - j * kStride < kKernel)
+              fold[j] = r == j * kStride && first_slice ? best : larger_or_nan(fold[j], best);
+          }
+        } else if constexpr (is_extreme<kFold>) {
           T best = value[0];
           Int winner = column[0];
 #pragma unroll
@@ -303,6 +314,23 @@ __global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
 #pragma unroll
     for (int j = 0; j < kRows; ++j) {
       if (y + j >= tile.y1) break;
+      if constexpr (kAnyOrder) {
+        if (is_doubtful(fold[j])) {
+          fold[j] = empty_fold<kFold, T>();
+          for (Int tz = depth.low; tz < depth.high; ++tz) {
+            const T* slice = staged.slice_at(rest, depth.start + tz * p.axis[0].dilation);
+            for (Int r = 0; r < kKernel; ++r) {
+              const Int source_y = least(most(top + j * kStride + r, staged.extent.y0), staged.extent.y1 - 1);
+              const T* row = slice + (source_y - staged.extent.y0) * width;
+#pragma unroll
+              for (int tx = 0; tx < kKernel; ++tx) {
+                const T value = row[column[tx]];
+                if (beats<kFold>(value, fold[j])) fold[j] = value;
+              }
+            }
+          }
+        }
+      }
       std::int64_t counted = 1;
       if constexpr (!is_extreme<kFold>) {
         if (kFold != Fold::sum || !p.uniform_divisor) {

@@ -351,7 +351,8 @@ bool cut_bands(Launch& launch, const Problem& p, const Function& function) {
   bands.lanes = Divisor<std::int32_t>(lanes);
   bands.channels = Divisor<std::int32_t>(p.channels);
   bands.rows_at = static_cast<std::int32_t>(ceil_div(in_block * width * value, 16) * 16);
-  launch.shared_bytes = static_cast<std::size_t>(bands.rows_at + (extreme ? in_block * width * 4 : 0));
+  const bool in_any_order = p.reduction == Reduction::max && !p.with_indices;
+  launch.shared_bytes = static_cast<std::size_t>(bands.rows_at + (extreme && !in_any_order ? in_block * width * 4 : 0));
   launch.tiles = ceil_div(total, in_block);
   return true;
 }
