@@ -33,6 +33,7 @@ void Backward::choose(Launches& result) {
   if (gather_few(result, share)) return;
   if (share == Share::power && spread_norms(result)) return;
   if (share == Share::sum && spread_adaptive(result)) return;
+  if (share == Share::sum && gather_sums(result)) return;
   const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
   const bool often_seen = share == Share::index && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
   if (often_seen && !is_empty() && by_winners(result)) return;
@@ -41,8 +42,11 @@ void Backward::choose(Launches& result) {
     if (channels_fastest) {
       if (share == Share::index) gather_staged_channels(result);
     } else if (share != Share::index || !gather_staged(result)) {
-      gather_aligned_rows(result, share);
-      if (share == Share::sum) spread_aligned_runs(result, share);
+      if (share == Share::sum) {
+        spread_aligned_runs(result, share);
+      } else {
+        gather_aligned_rows(result, share);
+      }
       if (result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
       if (result.vector.entry == nullptr) gather_tile_windows(result, share);
     }

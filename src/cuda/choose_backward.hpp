@@ -44,6 +44,8 @@ class Backward : public Choice {
   void gather_tile_windows(Launches& result, Share share);
   /// The backward of windows that overlap, seen by few outputs, straight from memory.
   bool gather_direct(Launches& result, Share share);
+  /// The backward of sums over windows that overlap, seen by few outputs, each row of which is added up once.
+  bool gather_sums(Launches& result);
   /// Long windows with little stride, where asking every output that sees an element costs more than walking through all.
   bool by_winners(Launches& result);
   /// Whatever the windows: outputs in ascending order.

@@ -44,6 +44,7 @@ struct Instances {
       .slide_along = Forward::slides_along,
       .gather_windows = Backward::gather,
       .gather_direct = Backward::direct_gathers,
+      .gather_sums = Backward::sum_gathers,
       .gather_tile_windows = Backward::tile_windows,
       .gather_cells = Backward::cells,
       .gather_down = Backward::down_gathers,

@@ -370,6 +370,22 @@ struct BackwardInstances {
     return {};
   }
 
+  template <int kLanesUsed, bool kOwnDivisors>
+  static Function sum_gathers_of(int down, int across) {
+    if (down <= 2 && across <= 2)
+      return function(&gpu::gather_sums<T, kLanesUsed, kOwnDivisors, 2, 2>, 1, 1, kLanesUsed);
+    if (down <= 3 && across <= 3)
+      return function(&gpu::gather_sums<T, kLanesUsed, kOwnDivisors, 3, 3>, 1, 1, kLanesUsed);
+    return {};
+  }
+  static Function sum_gathers(bool vector, bool own_divisors, int down, int across) {
+    if constexpr (kTuned) {
+      if (own_divisors) return vector ? sum_gathers_of<4, true>(down, across) : sum_gathers_of<1, true>(down, across);
+      return vector ? sum_gathers_of<4, false>(down, across) : sum_gathers_of<1, false>(down, across);
+    }
+    return {};
+  }
+
   template <Share kShare, class Stored, bool kTaps>
   static Function tile_windows_of(bool tall, int across) {
     if (tall) {

@@ -16,6 +16,7 @@
 #include "cuda/gather_slices.cuh"
 #include "cuda/gather_staged.cuh"
 #include "cuda/gather_staged_channels.cuh"
+#include "cuda/gather_sums.cuh"
 #include "cuda/gather_tiles.cuh"
 #include "cuda/halves.cuh"
 #include "cuda/long_windows.cuh"
@@ -111,6 +112,8 @@ struct Kernels {
   Function (*gather_windows)(bool vector, Share share, bool wide);
   /// Windows that leave no slice, at most `down` x `across` of which have an element in common, by threads that walk down.
   Function (*gather_direct)(bool vector, Share share, DType index, int down, int across);
+  /// The same for sums, without dilation; each row of outputs is added up once. `own_divisors`: not all windows have the same.
+  Function (*gather_sums)(bool vector, bool own_divisors, int down, int across);
   /// The same where `across` of them have a column in common, and any number a row, dense planar tensors, through shared memory.
   Function (*gather_tile_windows)(Share share, DType index, bool tall, int across);
   /// `taps`: indices of kind window.
