@@ -20,8 +20,8 @@ template <class T>
 struct Element {
   static constexpr int kLanes = 16 / static_cast<int>(sizeof(T));
   static constexpr bool kFloating = Number<T>::floating;
-  /// Integers and f64 are rare enough to be served by the general kernels alone.
-  static constexpr bool kTuned = kFloating && sizeof(T) <= 4;
+  /// Integers are rare enough to be served by the general kernels alone, and f64 but for small square windows.
+  static constexpr bool kTuned = kFloating && sizeof(T) <= 4, kDouble = kFloating && sizeof(T) == 8;
   static constexpr bool kBytes = sizeof(T) == 1;
 
   /// Eight-byte indices of eight channels would be stored in pieces too far apart: four at a time then.

@@ -38,7 +38,7 @@ struct BackwardInstances {
     return {};
   }
   static Function down_gathers(Way way, Share share, DType index, int kernel, int stride) {
-    if constexpr (kTuned) {
+    if constexpr (kTuned || Element<T>::kDouble) {
       const bool vector = way == Way::channels;
       constexpr int kUsed = kIndexedLanes<true>;
       if (share == Share::sum) {

@@ -91,9 +91,13 @@ struct ForwardInstances {
     if (way == Way::channels)
       return function(&gpu::fold_down<T, kUsed, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
                       kUsed);
-    constexpr int kAcross = sizeof(T) == 1 ? 8 : 4;
-    return function(&gpu::fold_down<T, kAcross, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>, 1,
-                    kAcross);
+    if constexpr (Element<T>::kDouble) {
+      return {};
+    } else {
+      constexpr int kAcross = sizeof(T) == 1 ? 8 : 4;
+      return function(&gpu::fold_down<T, kAcross, Lanes::columns, kFold, kIndices, kKernel, kStride, kPadding, kDeep>,
+                      1, kAcross);
+    }
   }
   template <Fold kFold, bool kIndices, bool kDeep>
   static Function down_of(Way way, int kernel, int stride, int padding) {
@@ -107,6 +111,13 @@ struct ForwardInstances {
   static Function down(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep) {
     if constexpr (kBytes) {
       if (fold == Fold::max && !indices && !deep) return down_of<Fold::max, false, false>(way, kernel, stride, padding);
+    }
+    if constexpr (Element<T>::kDouble) {
+      if (deep) return {};
+      if (fold == Fold::max)
+        return indices ? down_of<Fold::max, true, false>(way, kernel, stride, padding)
+                       : down_of<Fold::max, false, false>(way, kernel, stride, padding);
+      if (fold == Fold::sum) return down_of<Fold::sum, false, false>(way, kernel, stride, padding);
     }
     if constexpr (kTuned) {
       if (fold == Fold::max && indices) {
