@@ -139,7 +139,8 @@ void Backward::gather_tile_windows(Launches& result, Share share) {
   std::int64_t common[2];
   if (!count_common(common) || common[0] * common[1] > kMostCommon || is_few(true) ||
       !is_dense(p_.grad_output, p_, false) || !is_dense(p_.grad_input, p_, true) ||
-      (share == Share::index && !is_dense(p_.indices, p_, false))) {
+      (share == Share::index && !is_dense(p_.indices, p_, false)) ||
+      (share == Share::power && !is_dense(p_.input, p_, true))) {
     return;
   }
   const Function function =

@@ -401,6 +401,7 @@ struct BackwardInstances {
   static Function tile_windows(Share share, DType index, bool tall, int across) {
     if constexpr (kTuned) {
       if (share == Share::sum) return tile_windows_of<Share::sum, std::int64_t, false>(tall, across);
+      if (share == Share::power) return tile_windows_of<Share::power, std::int64_t, false>(tall, across);
       if (share != Share::index) return {};
       if (index == DType::u8) return tile_windows_of<Share::index, std::uint8_t, true>(tall, across);
       if (index == DType::i32) return tile_windows_of<Share::index, std::int32_t, false>(tall, across);

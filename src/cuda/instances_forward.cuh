@@ -189,6 +189,7 @@ struct ForwardInstances {
         return indices ? tile_windows_of<Fold::max, true>(height, width)
                        : tile_windows_of<Fold::max, false>(height, width);
       if (fold == Fold::sum) return tile_windows_of<Fold::sum, false>(height, width);
+      if (fold == Fold::square) return tile_windows_of<Fold::square, false>(height, width);
     }
     return {};
   }

@@ -131,13 +131,18 @@ __global__ void __launch_bounds__(kTileBlock, 8)
     } else {
       Accumulator<T> sum[1] = {0};
       for_each_tap([&](Int place, int t) {
-        const Accumulator<T> tap = widen(element(place));
+        const Accumulator<T> tap = term<kFold>(element(place), p.norm_type);
         sum[0] += counted(t) ? tap : Accumulator<T>{0};
       });
-      if (p.uniform_divisor) {
+      if (kFold == Fold::sum && p.uniform_divisor) {
         divide_all<T>(p, sum);
       } else {
         const Taps<Int> single{0, 0, 1, 1, 1};
+        if constexpr (kFold != Fold::sum) {
+          const std::int64_t taps = counted_taps<kFold>(p, single, kTall ? taps_of(h, y) : single, taps_of(w, x));
+          outputs[to] = finish<kFold, T>(p, sum[0], taps);
+          return;
+        }
         divide_all_by<T>(sum, divisor_of(p, single, kTall ? taps_of(h, y) : single, taps_of(w, x)));
       }
       outputs[to] = narrow<T>(sum[0]);
