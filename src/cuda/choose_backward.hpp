@@ -39,8 +39,8 @@ class Backward : public Choice {
   bool gather_tiles(Launches& result, Gather gather);
   /// How many windows have an element in common along height and width. False: not of those kinds, or none have.
   bool count_common(std::int64_t (&common)[2]) const;
-  /// The backward of windows that overlap, dense planar tensors, through shared memory; `result` holds another way already, for what is
-  /// not aligned in a run.
+  /// The backward of windows that overlap or lie along rows, dense planar tensors, through shared memory; `result` holds another way
+  /// already, for what is not aligned in a run.
   void gather_tile_windows(Launches& result, Share share);
   /// The backward of windows that overlap, seen by few outputs, straight from memory.
   bool gather_direct(Launches& result, Share share);

@@ -231,6 +231,14 @@ bool Forward::slide_planes(Launches& result) {
   return true;
 }
 
+bool Forward::is_better_by_columns(bool narrow) const {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const bool apart = h.kernel <= h.stride && w.kernel <= w.stride;
+  if (p_.with_indices) return apart && w.output >= 32;
+  if (fold() == Fold::sum) return apart || narrow;
+  return size_of(p_.dtype) == 2 && w.output >= 12;
+}
+
 bool Forward::forward_down(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
   if (wide_ || is_empty() || p_.absolute || !is_small_square(p_) || d.rule != WindowRule::sliding) return false;
@@ -267,10 +275,17 @@ bool Forward::forward_down(Launches& result) {
     }
     return true;
   }
-  if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
+  // Only where there is no other way for aligned rows: sums would be added up in another order there.
+  auto by_columns = [&] {
+    Launches windows;
+    if (result.vector.entry == nullptr && is_better_by_columns(narrow) && forward_tile_windows(windows))
+      result.scalar = windows.scalar, result.name = windows.name;
     return true;
+  };
+  if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
+    return by_columns();
   const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
-  if (columns.entry == nullptr) return true;
+  if (columns.entry == nullptr) return by_columns();
   const std::int64_t own = columns.columns * w.stride;
   // The last window may hang over the right edge by one column.
   if (w.input % own == 0 && ceil_div(w.output, columns.columns) == w.input / own &&
@@ -287,7 +302,7 @@ bool Forward::forward_down(Launches& result) {
     return true;
   }
   packed_pairs(result);
-  return true;
+  return by_columns();
 }
 
 bool Forward::few_outputs(Launches& result) {

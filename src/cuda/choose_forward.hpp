@@ -41,6 +41,9 @@ class Forward : public Choice {
   bool slide_planes(Launches& result);
   /// Small square windows, by threads that walk down.
   bool forward_down(Launches& result);
+  /// Whether small square windows over planar rows that are not aligned are folded sooner by threads that keep their column
+  /// (forward_tile_windows) than by others (measured on an H200). `narrow`: rows that leave little to a warp.
+  bool is_better_by_columns(bool narrow) const;
   /// So few outputs that what counts is how soon a thread begins.
   bool few_outputs(Launches& result);
   /// Maxima of windows that also overlap along the depth; `result` holds another way already, whose pointers and rows are aligned alike.

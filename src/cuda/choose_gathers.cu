@@ -136,8 +136,10 @@ bool Backward::count_common(std::int64_t (&common)[2]) const {
 
 void Backward::gather_tile_windows(Launches& result, Share share) {
   constexpr std::int64_t kMostCommon = 16;
-  std::int64_t common[2];
-  if (!count_common(common) || common[0] * common[1] > kMostCommon || is_few(true) ||
+  std::int64_t common[2] = {};
+  // Windows that do not overlap as well where they lie along rows: other ways want those to be aligned.
+  const bool overlap = count_common(common), apart = is_identity(p_.axis[1]) && common[1] == 1;
+  if ((!overlap && !apart) || common[0] * common[1] > kMostCommon || is_few(true) ||
       !is_dense(p_.grad_output, p_, false) || !is_dense(p_.grad_input, p_, true) ||
       (share == Share::index && !is_dense(p_.indices, p_, false)) ||
       (share == Share::power && !is_dense(p_.input, p_, true))) {
@@ -155,16 +157,16 @@ void Backward::gather_tile_windows(Launches& result, Share share) {
 bool Backward::gather_direct(Launches& result, Share share) {
   std::int64_t common[2];
   if (!count_common(common)) return false;
-  // Nine windows that are apart, and divisors of their own, cost more here than elsewhere (measured on an H200).
+  // Nine windows cost more here than elsewhere, but for those of neighbouring channels, and dilated ones (measured on an H200).
   const bool dilated = p_.axis[1].dilation > 1 || p_.axis[2].dilation > 1;
-  if (common[0] * common[1] > 4 && !dilated) return false;
+  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
+  if (common[0] * common[1] > 4 && !dilated && !(channels_fastest && share == Share::index)) return false;
   auto function_for = [&](bool vector) {
     return kernels_.gather_direct(vector, share, p_.index_dtype, static_cast<int>(common[0]),
                                   static_cast<int>(common[1]));
   };
   const Function single = function_for(false), vector = function_for(true);
   if (single.entry == nullptr) return false;
-  const bool channels_fastest = is_channels_fastest(p_.grad_input, p_, p_.axis[2].input);
   const Launch launch = walk_directly(p_, single, true, channels_fastest, channels_fastest ? 4 : 8);
   if (share == Share::sum && !launch.narrow.uniform_divisor) return false;
   result.scalar = launch;
