@@ -23,8 +23,6 @@ class FlatTaps {
       : skipped_(Rows(plan, skipped_byte(job.height) << 8)), limit_(Rows(plan, last_byte(job.height) << 8)) {
     const Axis &height = plan.problem.axis[1], &width = plan.problem.axis[2];
     unknown_ = Number(height.kernel * width.kernel);
-    kernel_ = Number(width.kernel);
-    magic_ = Number(UINT16_MAX / width.kernel + 1);
     row_ = Number(height.dilation * width.input);
     column_ = Number(width.dilation);
   }
@@ -34,13 +32,30 @@ class FlatTaps {
   }
   static HWY_INLINE V Load(const std::uint16_t* taps) { return hn::LoadU(D(), taps); }
 
-  /// How far these taps lie from the first of their unclipped windows, of which `skips` and `limits` tell what clipping leaves along the row.
-  HWY_INLINE V Distance(V taps, V skips, V limits) {
+  /// What clipping leaves of windows along the row, how wide they were before, and what divides by that.
+  struct Windows {
+    V skips, limits, wides, magics;
+  };
+  /// Of the job's outputs from `i` on, or in all lanes of this one.
+  static HWY_INLINE Windows Each(const LocateJob& job, std::int64_t i) {
+    const D d;
+    return {hn::LoadU(d, job.flat_skips + i), hn::LoadU(d, job.flat_limits + i), hn::LoadU(d, job.flat_wides + i),
+            hn::LoadU(d, job.flat_magics + i)};
+  }
+  static HWY_INLINE Windows All(const LocateJob& job, std::int64_t i) {
+    const D d;
+    return {hn::Set(d, job.flat_skips[i]), hn::Set(d, job.flat_limits[i]), hn::Set(d, job.flat_wides[i]),
+            hn::Set(d, job.flat_magics[i])};
+  }
+
+  /// How far these taps lie from the first of their unclipped windows.
+  HWY_INLINE V Distance(V taps, const Windows& windows) {
     const D d;
     const V tap = hn::Min(taps, unknown_);
-    const V y = hn::MulHigh(tap, magic_),
-            x = hn::Sub(tap, hn::Mul(y, kernel_));  // a division is a multiplication's upper half
-    const auto within = BytesWithin(d, hn::Or(hn::ShiftLeft<8>(y), x), hn::Or(skipped_, skips), hn::Or(limit_, limits));
+    const V y = hn::MulHigh(tap, windows.magics),
+            x = hn::Sub(tap, hn::Mul(y, windows.wides));  // a division is a multiplication's upper half
+    const auto within =
+        BytesWithin(d, hn::Or(hn::ShiftLeft<8>(y), x), hn::Or(skipped_, windows.skips), hn::Or(limit_, windows.limits));
     wrong_ = hn::Or(wrong_, hn::IfThenZeroElse(within, unknown_));
     return hn::Add(hn::Mul(y, row_), hn::Mul(x, column_));
   }
@@ -54,7 +69,7 @@ class FlatTaps {
   static V Rows(const ScatterPlan& plan, std::int64_t value) { return Number(plan.rows.empty() ? value : 0); }
 
   V skipped_, limit_;
-  V unknown_, kernel_, magic_, row_, column_;
+  V unknown_, row_, column_;
   V wrong_ = hn::Zero(D());
 };
 #endif

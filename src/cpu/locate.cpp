@@ -239,27 +239,27 @@ bool LocateFlat(const ScatterPlan& plan, const LocateJob& job, const Windows& wi
 }
 
 /// Where taps lie, counted from the unclipped window's first one, and their places in the window along the three axes, a byte each. The
-/// one behind the last is in no window.
+/// one behind the last of the largest window is in none.
 class TapPlaces {
  public:
   using D = hn::ScalableTag<std::uint32_t>;
   using V = hn::Vec<D>;
-  explicit TapPlaces(const ScatterPlan& plan)
-      : plan_(plan),
-        unknown_(static_cast<std::uint32_t>(plan.tap_offsets.size()) - static_cast<std::uint32_t>(kTableSlack)),
-        in_registers_(unknown_ < hn::Lanes(D())),
-        in_two_(hn::Lanes(D()) == kTableSlack && unknown_ < 2 * kTableSlack) {
+  TapPlaces(const ScatterPlan& plan, const LocateJob& job) : plan_(plan), job_(job) {
     const Axis *depth = &plan.problem.axis[0], *height = depth + 1, *width = depth + 2;
+    unknown_ = static_cast<std::uint32_t>(depth->kernel * height->kernel * width->kernel);
+    in_registers_ = !plan.tap_offsets.empty() && unknown_ < hn::Lanes(D());
+    in_two_ = !plan.tap_offsets.empty() && hn::Lanes(D()) == kTableSlack && unknown_ < 2 * kTableSlack;
     width_ = static_cast<std::uint32_t>(width->kernel);
-    height_ = static_cast<std::uint32_t>(height->kernel);
-    width_magic_ = (1U << kShift) / width_ + 1;
-    height_magic_ = (1U << kShift) / height_ + 1;
+    height_ = static_cast<std::uint32_t>(height->rule == WindowRule::adaptive ? job.height.whole : height->kernel);
+    width_magic_ = tap_magic(width_);
+    height_magic_ = tap_magic(height_);
     column_ = static_cast<std::uint32_t>(width->dilation);
     row_ = static_cast<std::uint32_t>(height->dilation * width->input);
     slice_ = static_cast<std::uint32_t>(depth->dilation * height->input * width->input);
   }
 
-  HWY_INLINE void Find(V index, V& offset, V& place) const {
+  /// Of taps of the job's outputs from `i` on.
+  HWY_INLINE void Find(std::int64_t i, V index, V& offset, V& place) const {
     const D d;
     const V unknown = hn::Set(d, unknown_), tap = hn::Min(index, unknown);
 #if HWY_TARGET != HWY_SCALAR
@@ -283,10 +283,14 @@ class TapPlaces {
       return;
     }
 #endif
-    const V line = hn::ShiftRight<kShift>(hn::Mul(tap, hn::Set(d, width_magic_)));
-    const V x = hn::Sub(tap, hn::Mul(line, hn::Set(d, width_)));
-    const V z = hn::ShiftRight<kShift>(hn::Mul(line, hn::Set(d, height_magic_)));
-    const V y = hn::Sub(line, hn::Mul(z, hn::Set(d, height_)));
+    auto size = [&](const std::uint32_t* table, std::uint32_t all) HWY_ATTR {
+      if (table == nullptr) return hn::Set(d, all);
+      return job_.one_column ? hn::Set(d, *table) : hn::LoadU(d, table + i);
+    };
+    const V line = hn::ShiftRight<kTapShift>(hn::Mul(tap, size(job_.wide_magics, width_magic_)));
+    const V x = hn::Sub(tap, hn::Mul(line, size(job_.wides, width_)));
+    const V z = hn::ShiftRight<kTapShift>(hn::Mul(line, size(job_.high_magics, height_magic_)));
+    const V y = hn::Sub(line, hn::Mul(z, size(job_.highs, height_)));
     offset =
         hn::Add(hn::Add(hn::Mul(z, hn::Set(d, slice_)), hn::Mul(y, hn::Set(d, row_))), hn::Mul(x, hn::Set(d, column_)));
     place = hn::Or(hn::Or(hn::ShiftLeft<16>(z), hn::ShiftLeft<8>(y)), x);
@@ -294,19 +298,17 @@ class TapPlaces {
   }
 
  private:
-  /// A division is a multiplication and a shift by this: exact for up to kTabledTaps taps and divisors of up to a byte, since
-  /// 4096 * 255 < 2^20.
-  static constexpr int kShift = 20;
-  static_assert(kTabledTaps <= 4096);
+  static_assert(kTabledTaps <= 4096);  // see tap_magic
 
   const ScatterPlan& plan_;
+  const LocateJob& job_;
   std::uint32_t unknown_;
   bool in_registers_, in_two_;  // few taps are looked up, in one vector or two
   std::uint32_t width_, height_, width_magic_, height_magic_;
   std::uint32_t column_, row_, slice_;  // steps in the plane
 };
 
-/// Taps of sliding windows. What a window's clipping leaves of it is one comparison of the four bytes that TapPlaces gives.
+/// Taps that have tables. What a window's clipping leaves of it is one comparison of the four bytes that TapPlaces gives.
 template <bool kOneColumn>
 bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const hn::ScalableTag<std::uint32_t> d;
@@ -316,7 +318,7 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   const auto origin = rows(first_line(plan.problem, job) * plan.problem.axis[2].input - job.base);
   const auto skipped = rows(skipped_byte(job.depth) << 16 | skipped_byte(job.height) << 8);
   const auto limit = rows(last_byte(job.depth) << 16 | last_byte(job.height) << 8);
-  const TapPlaces taps(plan);
+  const TapPlaces taps(plan, job);
   const auto nowhere = hn::Set(d, kNowhere);
   const Elements elements(plan, job);
   auto column = [&](const std::uint32_t* table, std::int64_t i)
@@ -325,7 +327,7 @@ bool LocateTabledTaps(const ScatterPlan& plan, const LocateJob& job) {
   for (std::int64_t i = 0; i < job.count; i += lanes) {  // whole vectors: tables and spots have room behind them
     const auto index = hn::LoadU(d, job.spots + i);
     auto offset = hn::Undefined(d), place = hn::Undefined(d);
-    taps.Find(index, offset, place);
+    taps.Find(i, index, offset, place);
     const auto valid =
         BytesWithin(d, place, hn::Or(skipped, column(job.skips, i)), hn::Or(limit, column(job.limits, i)));
     auto fine = hn::Or(valid, hn::Eq(index, nowhere));
@@ -343,14 +345,14 @@ bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   if (job.count < lanes) return false;
   const auto* indices = static_cast<const std::uint8_t*>(job.indices);
-  const TapPlaces taps(plan);
+  const TapPlaces taps(plan, job);
   const auto most = hn::Set(d, std::uint32_t{kFewTaps}), one = hn::Set(d, 1U);
   auto valid = one;
   for (std::int64_t next = 0; next < job.count; next += lanes) {
     const std::int64_t i = next + lanes <= job.count ? next : job.count - lanes;
     const auto tap = hn::Min(hn::PromoteTo(d, hn::LoadU(narrow, indices + i)), most);
     auto offset = hn::Undefined(d), place = hn::Undefined(d);
-    taps.Find(tap, offset, place);
+    taps.Find(i, tap, offset, place);
     valid = hn::And(valid, hn::Shr(hn::LoadU(d, job.left + i), tap));
     hn::StoreU(hn::Add(hn::LoadU(d, job.corners + i), offset), d, job.spots + i);
   }
@@ -373,11 +375,10 @@ bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
   FlatTaps flat(plan, job);
   for (std::int64_t next = 0; next < job.count; next += lanes) {
     const std::int64_t i = next + lanes <= job.count ? next : job.count - lanes;
-    auto window = [&](const std::uint16_t* table)
-                      HWY_ATTR { return job.one_column ? hn::Set(d, *table) : hn::LoadU(d, table + i); };
+    const auto windows = job.one_column ? FlatTaps::All(job, 0) : FlatTaps::Each(job, i);
     const auto taps = job.dtype == DType::u8 ? FlatTaps::Load(static_cast<const std::uint8_t*>(job.indices) + i)
                                              : FlatTaps::Load(static_cast<const std::uint16_t*>(job.indices) + i);
-    const auto distance = flat.Distance(taps, window(job.flat_skips), window(job.flat_limits));
+    const auto distance = flat.Distance(taps, windows);
     auto put = [&](std::int64_t at, hn::Vec<decltype(half)> part) HWY_ATTR {
       const auto begin = job.one_column ? hn::Set(wide, *begins) : hn::LoadU(wide, begins + at);
       const auto position = hn::Add(begin, hn::PromoteTo(wide, part));
@@ -394,7 +395,7 @@ bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
 }
 #endif
 
-/// Taps of any windows.
+/// Taps of windows too large for tables.
 template <class Windows>
 bool LocateTaps(const ScatterPlan& plan, const LocateJob& job, const Windows& windows) {
   const Axis* axis = plan.problem.axis;
@@ -481,7 +482,7 @@ bool Locate(const ScatterPlan& plan, const LocateJob& job) {
     ToElements(plan, job);
     return false;
   }
-  if (!plan.tap_offsets.empty()) {
+  if (!plan.origins.empty()) {
     return job.one_column ? LocateTabledTaps<true>(plan, job) : LocateTabledTaps<false>(plan, job);
   }
   if (!plan.rows.empty()) return LocateInPlanes(plan, job);

@@ -72,11 +72,21 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
           job.skips = plan.skips.data() + x;
           job.limits = plan.limits.data() + x;
         }
+        if (!plan.wides.empty()) {
+          job.wides = plan.wides.data() + x;
+          job.wide_magics = plan.wide_magics.data() + x;
+        }
+        if (!plan.highs.empty()) {
+          job.highs = plan.highs.data() + x;
+          job.high_magics = plan.high_magics.data() + x;
+        }
         if (!plan.corners.empty()) job.corners = plan.corners.data() + x;
         if (!plan.left.empty()) job.left = plan.left.data() + x;
         if (!plan.flat_skips.empty()) {
           job.flat_skips = plan.flat_skips.data() + x;
           job.flat_limits = plan.flat_limits.data() + x;
+          job.flat_wides = plan.flat_wides.data() + x;
+          job.flat_magics = plan.flat_magics.data() + x;
         }
         job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
         if (plan.axis == 2 && !whole) {

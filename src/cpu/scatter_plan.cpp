@@ -30,15 +30,23 @@ std::vector<Band> cut(const Axis& axis, std::int64_t slices) {
   return bands;
 }
 
-/// Taps of sliding windows small enough for bytes, and whose places fit in 64 bits.
+/// Adaptive windows of different sizes.
+bool is_uneven(const Problem& p) {
+  return std::any_of(std::begin(p.axis), std::end(p.axis),
+                     [](const Axis& axis) { return axis.rule == WindowRule::adaptive; });
+}
+
+/// Taps of windows small enough for bytes, and whose places fit in 64 bits. The sizes of uneven ones differ by one: what is no tap of a window may lie
+/// four times as deep, which must still be a byte.
 bool has_tap_tables(const Problem& p) {
   std::int64_t taps = 1;
   for (const Axis& axis : p.axis) {
-    if (axis.rule == WindowRule::adaptive || axis.kernel > UINT8_MAX) return false;
+    if (axis.kernel > UINT8_MAX) return false;
     if (axis.dilation > INT32_MAX || (axis.kernel - 1) * axis.dilation > INT32_MAX) return false;
     taps *= axis.kernel;
   }
-  return p.index_kind == IndexKind::window && taps <= kTabledTaps;
+  const bool deep = is_uneven(p) && p.axis[0].kernel > UINT8_MAX / 4;
+  return p.index_kind == IndexKind::window && taps <= kTabledTaps && !deep;
 }
 
 std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
@@ -46,18 +54,21 @@ std::uint32_t in_bytes(std::int64_t d, std::int64_t h, std::int64_t w) {
 }
 
 /// Whether a tap's row is the upper half of a 16-bit multiplication, and its distance from the window's first has 16 bits: half of them for its row, half for
-/// its column. What is no tap counts as one of the row behind the last, which must be a byte that no empty window skips; see FlatTaps.
+/// its column. What is no tap counts as one of the row behind the last, or of one twice as far where windows are uneven, which must be a byte that no empty
+/// window skips; see FlatTaps.
 bool has_flat_taps(const Problem& p) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const std::int64_t most = std::int64_t{1} << 16;
   auto reach = [](const Axis& axis) { return (axis.kernel - 1) * axis.dilation; };
-  return depth.kernel == 1 && window(depth, depth.output - 1).count == 1 && width.kernel > 1 &&
-         height.kernel < UINT8_MAX && height.kernel * width.kernel * width.kernel <= most &&
+  const std::int64_t least_wide = width.rule == WindowRule::adaptive ? width.input / width.output + 1 : width.kernel;
+  return depth.kernel == 1 && window(depth, depth.output - 1).count == 1 && least_wide > 1 &&
+         height.kernel < UINT8_MAX / (is_uneven(p) ? 2 : 1) && height.kernel * width.kernel * width.kernel <= most &&
          (p.index_dtype == DType::u8 || p.index_dtype == DType::u16) && reach(width) < most / 2 &&
          (reach(height) == 0 || width.input < most / 2 / reach(height));
 }
 
-void make_tap_tables(const Problem& p, ScatterPlan& plan) {
+/// Of windows that are all alike.
+void make_tap_offsets(const Problem& p, ScatterPlan& plan) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   for (std::int64_t z = 0; z < depth.kernel; ++z) {
     for (std::int64_t y = 0; y < height.kernel; ++y) {
@@ -70,9 +81,16 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
   }
   plan.tap_offsets.resize(plan.tap_offsets.size() + kTableSlack);
   plan.tap_places.resize(plan.tap_offsets.size(), kNowhere);
+}
+
+void make_tap_tables(const Problem& p, ScatterPlan& plan) {
+  const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const bool uneven = is_uneven(p);
+  if (!uneven) make_tap_offsets(p, plan);
 
   const bool flat = has_flat_taps(p);
-  const bool few = !flat && depth.kernel * height.kernel * width.kernel <= kFewTaps && p.index_dtype == DType::u8;
+  const bool few =
+      !flat && !uneven && depth.kernel * height.kernel * width.kernel <= kFewTaps && p.index_dtype == DType::u8;
   auto taps_left = [](const Window& d, const Window& h, const Window& w) {
     std::uint32_t bits = 0;
     for (std::int64_t z = d.skipped; z < d.skipped + d.count; ++z) {
@@ -87,6 +105,11 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
     plan.origins.push_back(static_cast<std::uint32_t>(first));
     plan.skips.push_back(in_bytes(skipped_byte(d), skipped_byte(h), skipped_byte(w)));
     plan.limits.push_back(in_bytes(last_byte(d), last_byte(h), last_byte(w)));
+    if (uneven) {
+      plan.wides.push_back(static_cast<std::uint32_t>(w.whole));
+      if (!plan.rows.empty()) plan.highs.push_back(static_cast<std::uint32_t>(h.whole));
+    }
+    if (flat) plan.flat_wides.push_back(static_cast<std::uint16_t>(w.whole));
   };
   if (plan.rows.empty()) {
     const Window whole{0, 1, 1, 0, 1, 1};
@@ -109,23 +132,33 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
     }
     if (few || flat) plan.corners = plan.origins;
     const std::size_t outputs = plan.origins.size();
-    auto repeat = [&](std::vector<std::uint32_t>& table, std::int64_t apart) {
+    auto repeat = [&](auto& table) {
       table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.group));
-      for (std::size_t i = outputs; i < table.size(); ++i)
-        table[i] = table[i - outputs] + static_cast<std::uint32_t>(apart);
+      for (std::size_t i = outputs; i < table.size(); ++i) table[i] = table[i - outputs];
     };
-    for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.left}) repeat(*table, 0);
-    repeat(plan.corners, plane_size(p));
+    for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.left, &plan.wides, &plan.highs, &plan.corners})
+      repeat(*table);
+    repeat(plan.flat_wides);
+    for (std::size_t i = outputs; i < plan.corners.size(); ++i)
+      plan.corners[i] += static_cast<std::uint32_t>(i / outputs) * static_cast<std::uint32_t>(plane_size(p));
   }
   for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.corners, &plan.left}) {
     if (!table->empty()) table->resize(table->size() + kTableSlack);
   }
+  for (auto* table : {&plan.wides, &plan.highs}) {
+    if (!table->empty()) table->resize(table->size() + kTableSlack, 1);
+  }
+  for (const std::uint32_t wide : plan.wides) plan.wide_magics.push_back(tap_magic(wide));
+  for (const std::uint32_t high : plan.highs) plan.high_magics.push_back(tap_magic(high));
   auto narrow = [&](const std::vector<std::uint32_t>& table, std::vector<std::uint16_t>& to) {
     for (const std::uint32_t bytes : table) to.push_back(static_cast<std::uint16_t>(bytes));
   };
   if (flat) {
     narrow(plan.skips, plan.flat_skips);
     narrow(plan.limits, plan.flat_limits);
+    plan.flat_wides.resize(plan.flat_skips.size(), 2);
+    for (const std::uint16_t wide : plan.flat_wides)
+      plan.flat_magics.push_back(static_cast<std::uint16_t>(UINT16_MAX / wide + 1));
   }
 }
 

@@ -44,6 +44,11 @@ inline std::int64_t latest_end(const Axis& axis, std::int64_t o) {
 inline std::int64_t skipped_byte(const Window& w) { return w.count == 0 ? UINT8_MAX : w.skipped; }
 inline std::int64_t last_byte(const Window& w) { return w.count == 0 ? 0 : w.count - 1; }
 
+/// A tap is divided by the size of a window with a multiplication by this and a shift: exact for up to kTabledTaps taps and sizes of up to a byte, since
+/// 4096 * 255 < 2^20.
+inline constexpr int kTapShift = 20;
+inline std::uint32_t tap_magic(std::uint32_t size) { return (1U << kTapShift) / size + 1; }
+
 /// Slices of grad_input's first axis, and the outputs along that axis whose windows reach into them.
 struct Band {
   std::int64_t first, slices;
@@ -77,16 +82,18 @@ struct ScatterPlan {
   std::vector<std::uint32_t> rows;
   std::int64_t
       group;  // planes located whole in one go, one after the other in memory; `channel` is where each output's plane begins
-  // Where indices are taps of sliding windows: how far each tap lies from the unclipped window's first, and its place in the window,
-  // depth, height and column in a byte each; behind them one that is in no window. And for each output column (or output, where planes
-  // are located whole) where its unclipped window begins, which taps are cut off in front of it, and the last one left behind them.
-  std::vector<std::uint32_t> tap_offsets, tap_places;
+  // Where indices are taps: for each output column (or output, where planes are located whole) where its unclipped window begins, which taps are cut off in
+  // front of it, and the last one left behind them, depth, height and column in a byte each.
   std::vector<std::uint32_t> origins, skips, limits;
+  // Where windows are all alike: how far each tap lies from the unclipped window's first, and its place in the window; behind them one that is in no window.
+  std::vector<std::uint32_t> tap_offsets, tap_places;
+  // Where they are not: how wide each window is, and (where planes are located whole) how high; what a tap is multiplied by to be divided by those.
+  std::vector<std::uint32_t> wides, wide_magics, highs, high_magics;
   // In planes located whole, the element where an output's unclipped window begins, and for windows of few taps a bit for each
   // that its clipping leaves.
   std::vector<std::uint32_t> corners, left;
-  // `skips` and `limits` in two bytes, where windows have no depth and all that is known of their taps fits in 16 bits; else empty.
-  std::vector<std::uint16_t> flat_skips, flat_limits;
+  // `skips`, `limits`, and how wide windows are, in two bytes, where windows have no depth and all that is known of their taps fits in 16 bits; else empty.
+  std::vector<std::uint16_t> flat_skips, flat_limits, flat_wides, flat_magics;
   Divider width, height;  // of grad_input
   std::uint32_t step[3];
   bool dilated;
@@ -128,8 +135,9 @@ struct LocateJob {
   std::int64_t count;
   const std::uint32_t *first, *taps, *skipped;    // of each output's window along the row, or (one_column) of all
   const std::uint32_t *origins, *skips, *limits;  // the same where taps have tables
+  const std::uint32_t *wides, *wide_magics, *highs, *high_magics;
   const std::uint32_t *corners, *left;
-  const std::uint16_t *flat_skips, *flat_limits;
+  const std::uint16_t *flat_skips, *flat_limits, *flat_wides, *flat_magics;
   const std::uint32_t* channel;  // of each output; null where planar or one_column
   bool one_column;               // the outputs are the channels of one column
   Window depth, height;

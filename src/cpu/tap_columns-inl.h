@@ -24,16 +24,16 @@ inline HWY_NOINLINE bool ColumnsAreTaps(const ScatterPlan& plan, const LocateJob
   const auto* taps = static_cast<const std::uint8_t*>(job.indices);
   FlatTaps flat(plan, job);
   for (std::int64_t x = 0; x < columns; ++x, taps += plan.problem.indices.w) {
-    const auto skips = hn::Set(d, job.flat_skips[x]), limits = hn::Set(d, job.flat_limits[x]);
+    const auto windows = FlatTaps::All(job, x);
     if (channels < lanes) {
       HWY_ALIGN std::uint8_t few[HWY_MAX_BYTES];
       std::memset(few, taps[0], sizeof(few));
       std::memcpy(few, taps, static_cast<std::size_t>(channels));
-      flat.Distance(FlatTaps::Load(few), skips, limits);
+      flat.Distance(FlatTaps::Load(few), windows);
       continue;
     }
     for (std::int64_t c = 0; c < channels; c += lanes)
-      flat.Distance(FlatTaps::Load(taps + smaller(c, channels - lanes)), skips, limits);
+      flat.Distance(FlatTaps::Load(taps + smaller(c, channels - lanes)), windows);
   }
   return flat.AreTaps();
 }
@@ -43,8 +43,15 @@ template <class T, class C>
 class TapColumns {
  public:
   TapColumns(const ScatterPlan& plan, std::int64_t channels) : plan_(plan), channels_(channels) {
-    for (std::size_t tap = 0; plan.by_taps && tap < plan.tap_offsets.size() - kTableSlack; ++tap)
-      offsets_[tap] = static_cast<std::int64_t>(plan.tap_offsets[tap]) * channels;
+    if (!plan.by_taps) return;
+    const Axis &height = plan.problem.axis[1], &width = plan.problem.axis[2];
+    for (std::int64_t narrower = 0; narrower < (width.rule == WindowRule::adaptive ? 2 : 1); ++narrower) {
+      std::int64_t* offset = offsets_[narrower];
+      for (std::int64_t y = 0; y < height.kernel; ++y) {
+        const std::int64_t line = y * height.dilation * width.input;
+        for (std::int64_t x = 0; x < width.kernel - narrower; ++x) *offset++ = (line + x * width.dilation) * channels;
+      }
+    }
   }
 
   /// Adds the gradients of such columns; those of taps outside of the band are nobody's.
@@ -69,16 +76,17 @@ class TapColumns {
       const std::int64_t column =
           static_cast<std::int32_t>(job.origins[x]);  // an unclipped window may begin before the row
       const std::int64_t begin = (line * width.input + column - job.base) * channels_;
+      const std::int64_t* HWY_RESTRICT offsets = offsets_[width.kernel - job.flat_wides[x]];
       if (inside) {
         for (std::int64_t c = 0; c < channels_; ++c) {
-          C& sum = sums[begin + c + offsets_[taps[c]]];
+          C& sum = sums[begin + c + offsets[taps[c]]];
           sum = WrappingSum(sum, from[c]);
         }
       } else {
         C elsewhere[kSpare] = {};
         for (std::int64_t c = 0; c < channels_; ++c) {
           // Chosen by bits: which of them are outside is no more foreseeable than a winner is.
-          const std::int64_t spot = begin + c + offsets_[taps[c]];
+          const std::int64_t spot = begin + c + offsets[taps[c]];
           const auto here =
               std::uintptr_t{0} - static_cast<std::uintptr_t>(static_cast<std::uint64_t>(spot) < elements);
           const auto in_band = reinterpret_cast<std::uintptr_t>(sums) + static_cast<std::uintptr_t>(spot) * sizeof(C);
@@ -95,8 +103,8 @@ class TapColumns {
  private:
   const ScatterPlan& plan_;
   std::int64_t channels_;
-  std::int64_t
-      offsets_[256];  // elements from the first tap of the unclipped window, which may lie far before the plane
+  // Elements from the first tap of the unclipped window, which may lie far before the plane: of the widest windows, and of those a column narrower.
+  std::int64_t offsets_[2][256];
 };
 #endif
 
