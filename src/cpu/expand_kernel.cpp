@@ -41,14 +41,32 @@ class ExpandKernel final : public Kernel {
   ScratchPool scratch_;
 };
 
-/// False where a vector of columns is seen by more outputs than fill one, or a column by too many.
+/// The first columns of vectors that cover a row, the ragged end from its last whole vector.
+template <class Visit>
+bool for_vectors(std::int64_t columns, std::int64_t lanes, const Visit& visit) {
+  bool fine = true;
+  for (std::int64_t next = 0; fine && next < columns; next += lanes)
+    fine = visit(larger(0, smaller(next, columns - lanes)));
+  return fine;
+}
+
+/// Of windows one apart.
+void make_shifted_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
+  const std::int64_t reach = (axis.kernel - 1) * axis.dilation;
+  plan.shifted = true;
+  plan.most = axis.kernel;
+  plan.step = axis.dilation;
+  plan.margin = larger(0, reach - axis.pad_begin);
+  plan.sum_pitch += plan.margin + reach + axis.pad_begin;
+  for_vectors(axis.input, lanes, [&](std::int64_t column) {
+    plan.vectors.push_back({column, plan.margin + column + axis.pad_begin - reach});
+    return true;
+  });
+}
+
+/// False where a vector of columns is seen by more outputs than fill one.
 bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
-  plan.most = 1;
-  plan.apart = true;
-  for (std::int64_t x = 0; x < axis.input; ++x) plan.most = larger(plan.most, cover(axis, x).count);
-  if (plan.most > kMostExpandedOutputs) return false;
-  for (std::int64_t next = 0; next < axis.input; next += lanes) {
-    const std::int64_t column = larger(0, smaller(next, axis.input - lanes));  // the ragged end from its last vector
+  return for_vectors(axis.input, lanes, [&](std::int64_t column) {
     const std::int64_t end = smaller(column + lanes, axis.input);
     std::int64_t first = axis.output - 1, last = 0;
     for (std::int64_t x = column; x < end; ++x) {
@@ -61,19 +79,18 @@ bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
     for (std::int64_t i = 0; i < plan.most; ++i) {
       for (std::int64_t x = column; x < column + lanes; ++x) {
         const Cover seen = x < end ? cover(axis, x) : Cover{first, 1, 1, 0, 0};
-        plan.apart = plan.apart && seen.count == 1;
         plan.lanes.push_back(i < seen.count ? static_cast<std::int32_t>(seen.first + i * seen.step - first) : -1);
       }
     }
     plan.vectors.push_back({column, first});
-  }
-  return true;
+    return true;
+  });
 }
 
-void make_runs(const RowPlan& rows, ExpandPlan& plan) {
+/// Of no more rows than `most` each.
+void make_runs(const RowPlan& rows, std::int64_t most, ExpandPlan& plan) {
   for (const RowRange& seen : rows.source_rows[1]) {
-    plan.apart = plan.apart && seen.count <= 1;
-    if (!plan.runs.empty() && plan.runs.back().seen == seen) {
+    if (!plan.runs.empty() && plan.runs.back().seen == seen && plan.runs.back().rows < most) {
       ++plan.runs.back().rows;
       continue;
     }
@@ -84,15 +101,16 @@ void make_runs(const RowPlan& rows, ExpandPlan& plan) {
   }
 }
 
-/// `most`: runs of a group.
-void make_groups(std::int64_t most, ExpandPlan& plan) {
+/// Of no more runs and rows than these, but for one run of more.
+void make_groups(std::int64_t most_runs, std::int64_t most_rows, ExpandPlan& plan) {
   const auto runs = static_cast<std::int64_t>(plan.runs.size());
-  std::int64_t row = 0;
-  for (std::int64_t first = 0; first < runs; first += most) {
-    ExpandGroup group{first, smaller(most, runs - first), row, 0};
-    for (std::int64_t i = 0; i < group.runs; ++i) group.rows += plan.runs[static_cast<std::size_t>(first + i)].rows;
-    row += group.rows;
-    plan.groups.push_back(group);
+  for (std::int64_t i = 0, row = 0; i < runs; ++i) {
+    const std::int64_t rows = plan.runs[static_cast<std::size_t>(i)].rows;
+    if (plan.groups.empty() || plan.groups.back().runs == most_runs || plan.groups.back().rows + rows > most_rows)
+      plan.groups.push_back({i, 0, row, 0});
+    ++plan.groups.back().runs;
+    plan.groups.back().rows += rows;
+    row += rows;
   }
 }
 
@@ -129,19 +147,34 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   for (const RowRange& seen : row_plan.source_rows[1]) {
     if (seen.count > kMostExpandedOutputs) return nullptr;
   }
-  if (!make_vectors(width, lanes, plan)) return nullptr;
+  plan.most = 1;
+  plan.apart = true;
+  for (const RowRange& seen : row_plan.source_rows[1]) plan.apart = plan.apart && seen.count <= 1;
+  for (std::int64_t x = 0; x < width.input; ++x) {
+    const std::int64_t outputs = cover(width, x).count;
+    plan.apart = plan.apart && outputs == 1;
+    plan.most = larger(plan.most, outputs);
+  }
+  if (plan.most > kMostExpandedOutputs) return nullptr;
+  if (!plan.apart) plan.most = plan.most <= 2 ? 2 : plan.most == 3 ? 3 : kMostExpandedOutputs;
+  plan.sum_pitch = plan.columns + 2 * lanes;  // vectors reach beyond
+  const bool one_apart = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel > 1;
+  if (one_apart && width.pad_begin + (width.kernel - 1) * width.dilation <= kMostExpanded) {
+    make_shifted_vectors(width, lanes, plan);
+  } else if (!make_vectors(width, lanes, plan)) {
+    return nullptr;
+  }
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   plan.paced = {described.bytes_moved >= kStreamBytes, plan.width * size,
                 larger(1, kStagedBytes / (plan.width * size))};
   if (plan.paced.streams && plan.width * size > kTileBytes)
     return nullptr;  // a row that is put together must stay in L1
-  make_runs(row_plan, plan);
-  const std::int64_t least = plan.apart ? kLeastExpanded : kLeastSummed;
-  if (plan.width < (size < 4 ? least + least / 2 : least)) return nullptr;
+  const std::int64_t most_rows = plan.paced.streams && !plan.apart ? plan.paced.rows : height.input;
+  make_runs(row_plan, most_rows, plan);
+  if (plan.width < (size < 4 ? 2 * kLeastExpanded : kLeastExpanded)) return nullptr;
   if (!make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
-  plan.sum_pitch = plan.columns + 2 * lanes;  // vectors reach beyond
   const std::int64_t sums = larger(1, kSummedBytes / (plan.sum_pitch * static_cast<std::int64_t>(sizeof(float))));
-  make_groups(sums, plan);
+  make_groups(sums, most_rows, plan);
   // Few slices are shared between threads in bands.
   const auto groups = static_cast<std::int64_t>(plan.groups.size());
   plan.bands = smaller(ceil_div(kFewestUnits, plan.planes * depth.input), groups);

@@ -1,5 +1,5 @@
 // Backward of sums and averages over planes: the output rows that see an input row are summed up and divided, and every vector of input columns takes its lanes
-// from one vector of those sums. Down the rows first, then along: the order of all other ways to sum.
+// from one vector of those sums, or adds up neighbouring ones. Down the rows first, then along: the order of all other ways to sum.
 #if defined(CENOTE_CPU_EXPAND_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_EXPAND_PLANES_INL_H_
 #undef CENOTE_CPU_EXPAND_PLANES_INL_H_
@@ -34,20 +34,51 @@ class SliceRows {
   /// Element `at` of the slice and those behind it, as far as there are any.
   HWY_INLINE V One(std::int64_t at) const { return hn::Add(hn::Zero(D()), Divided(Load(at), at)); }
 
-  /// The rows of one run, summed up. Where all have one divisor, they are divided once.
-  HWY_NOINLINE void Sum(const ExpandRun& run, float* HWY_RESTRICT to) const {
-    const std::int64_t first = run.seen.first * plan_.columns, step = run.seen.step * plan_.columns;
-    for (std::int64_t x = 0; x < plan_.columns; x += kLanes) {
-      V sum = Load(first + x);
-      if (!run.alike) sum = Divided(sum, first + x);
-      for (std::int64_t i = 1, at = first + step + x; i < run.seen.count; ++i, at += step) {
-        sum = hn::Add(sum, run.alike ? Load(at) : Divided(Load(at), at));
-      }
-      hn::StoreU(run.alike ? Divided(sum, first + x) : sum, D(), to + x);
+  /// The rows of each run, summed up, plan.sum_pitch apart, with zeros behind. Where all of a run have one divisor, they are divided once.
+  HWY_NOINLINE void Sum(const ExpandRun* runs, std::int64_t count, float* HWY_RESTRICT to) const {
+    if (plan_.divisors.multiplies) {
+      Sums(runs, count, to, [by = by_](V v, std::int64_t) HWY_ATTR { return hn::Mul(v, by); });
+    } else if (plan_.divisors.all == 0) {
+      const float* each = plan_.divisors.each.data();
+      Sums(runs, count, to, [each](V v, std::int64_t at) HWY_ATTR { return hn::Div(v, hn::LoadU(D(), each + at)); });
+    } else {  // what is -0 is added to 0
+      Sums(runs, count, to, [by = by_](V v, std::int64_t) HWY_ATTR { return hn::Div(v, by); });
     }
   }
 
  private:
+  template <class Divided>
+  HWY_INLINE void Sums(const ExpandRun* runs, std::int64_t count, float* HWY_RESTRICT to,
+                       const Divided& divided) const {
+    const std::int64_t columns = plan_.columns;
+    for (const ExpandRun* run = runs; run < runs + count; ++run, to += plan_.sum_pitch) {
+      if (run->seen.count == 0) continue;
+      const std::int64_t first = run->seen.first * columns, step = run->seen.step * columns;
+      const std::int64_t end = slice_ + first + (run->seen.count - 1) * step + columns + kLanes;
+      auto sum_up = [&](const auto& load) HWY_ATTR CENOTE_ALWAYS_INLINE {
+        for (std::int64_t x = 0, at = first; x < columns; x += kLanes, at += kLanes) {
+          V sum = load(at);
+          if (run->alike) {
+            for (std::int64_t i = 1; i < run->seen.count; ++i) sum = hn::Add(sum, load(at + i * step));
+            sum = divided(sum, at);
+          } else {
+            sum = divided(sum, at);
+            for (std::int64_t i = 1; i < run->seen.count; ++i)
+              sum = hn::Add(sum, divided(load(at + i * step), at + i * step));
+          }
+          if (x + kLanes > columns)
+            sum = hn::IfThenElseZero(hn::FirstN(D(), static_cast<std::size_t>(columns - x)), sum);
+          hn::StoreU(sum, D(), to + plan_.margin + x);
+        }
+      };
+      if (end <= plan_.extent) {
+        sum_up([&](std::int64_t at) HWY_ATTR { return LoadAs(D(), source_ + slice_ + at); });
+      } else {
+        sum_up([&](std::int64_t at) HWY_ATTR { return Load(at); });
+      }
+    }
+  }
+
   HWY_INLINE V Load(std::int64_t at) const {
     at += slice_;
     if (at + kLanes <= plan_.extent) return LoadAs(D(), source_ + at);
@@ -68,21 +99,16 @@ class SliceRows {
   V by_;
 };
 
-/// A group's rows. `sums`: of its runs, where inputs are seen by several outputs.
-template <bool kApart, class T>
+/// A group's rows, where each column is seen by one output and each row by one at most.
+template <class T>
 HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, const SliceRows<T>& seen_rows,
-                             float* sums, PacedRows& target) {
+                             PacedRows& target) {
   const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
   const RoundedTag<T, decltype(d)> rounded;
   constexpr std::int64_t kLanes = SliceRows<T>::kLanes;
-  const std::int64_t width = plan.width, most = plan.most;
+  const std::int64_t width = plan.width;
   const ExpandVector *vectors = plan.vectors.data(), *vectors_end = vectors + plan.vectors.size();
   const ExpandRun* runs = plan.runs.data() + group.first_run;
-  // All sums before any is read: none is while it is still being written.
-  for (std::int64_t i = 0; !kApart && i < group.runs; ++i) {
-    if (runs[i].seen.count > 0) seen_rows.Sum(runs[i], sums + i * plan.sum_pitch);
-  }
   for (std::int64_t i = 0; i < group.runs; ++i) {
     const ExpandRun& run = runs[i];
     if (run.seen.count == 0) {
@@ -90,7 +116,6 @@ HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, c
       continue;
     }
     const std::int64_t source = run.seen.first * plan.columns;
-    const float* HWY_RESTRICT row = sums + i * plan.sum_pitch;
     for (std::int64_t left = run.rows, rows = 0; left > 0; left -= rows) {
       target.Reserve(smaller(left, plan.paced.rows));
       rows = smaller(left, target.room());
@@ -98,21 +123,9 @@ HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, c
       WaitingLines waiting = target.waiting;
       const std::int64_t step_lines = ceil_div(rows * kLanes * static_cast<std::int64_t>(sizeof(T)), kLine);
       const std::int32_t* HWY_RESTRICT taken = plan.lanes.data();
-      for (const ExpandVector* vector = vectors; vector < vectors_end; ++vector) {
-        auto sum = hn::Zero(d);
-        if constexpr (kApart) {
-          sum = hn::TableLookupLanes(seen_rows.One(source + vector->output), hn::SetTableIndices(d, taken));
-          taken += kLanes;
-        } else {
-          const auto seen = hn::LoadU(d, row + vector->output);
-          for (std::int64_t m = 0; m < most; ++m, taken += kLanes) {
-            const auto lane = hn::LoadU(di, taken);
-            const auto none = hn::RebindMask(d, hn::Lt(lane, hn::Zero(di)));
-            const auto index = hn::And(lane, hn::Set(di, static_cast<std::int32_t>(kLanes - 1)));
-            sum = hn::Add(sum, hn::IfThenZeroElse(none, hn::TableLookupLanes(seen, hn::IndicesFromVec(d, index))));
-          }
-        }
-        const auto v = RoundVector<T>(d, sum);
+      for (const ExpandVector* vector = vectors; vector < vectors_end; ++vector, taken += kLanes) {
+        const auto seen = seen_rows.One(source + vector->output);
+        const auto v = RoundVector<T>(d, hn::TableLookupLanes(seen, hn::SetTableIndices(d, taken)));
         auto* at = to + vector->column;
         if (width >= kLanes) {
           for (std::int64_t y = 0; y < rows; ++y, at += width) hn::StoreU(v, rounded, at);
@@ -126,14 +139,77 @@ HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, const ExpandGroup& group, c
   }
 }
 
+/// A group's rows from the sums of its runs: vector by vector, down all of them, so that what is known of its columns stays in registers. kMost: plan.most,
+/// 0 for any where windows are one apart.
+template <int kMost, bool kShifted, class T>
+HWY_NOINLINE void ExpandSums(const ExpandPlan& plan, const ExpandGroup& group, const float* HWY_RESTRICT sums,
+                             PacedRows& target) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const RoundedTag<T, decltype(d)> rounded;
+  constexpr std::int64_t kLanes = SliceRows<T>::kLanes;
+  constexpr std::int64_t kBytes = kLanes * static_cast<std::int64_t>(sizeof(T));
+  const std::int64_t width = plan.width, step = plan.step, pitch = plan.sum_pitch;
+  const ExpandRun *runs = plan.runs.data() + group.first_run, *runs_end = runs + group.runs;
+  target.Reserve(group.rows);
+  auto* HWY_RESTRICT to = reinterpret_cast<RoundedLane<T>*>(target.Take(group.rows));
+  WaitingLines waiting = target.waiting;
+  const std::int32_t* HWY_RESTRICT taken = plan.lanes.data();
+  for (const ExpandVector& vector : plan.vectors) {
+    hn::Vec<decltype(di)> lane[kMost + 1];
+    hn::Mask<decltype(d)> some[kMost + 1];
+    if constexpr (!kShifted) {
+      CENOTE_UNROLL
+      for (int m = 0; m < kMost; ++m, taken += kLanes) {
+        const auto one = hn::LoadU(di, taken);
+        some[m] = hn::RebindMask(d, hn::Gt(one, hn::Set(di, -1)));
+        lane[m] = hn::And(one, hn::Set(di, static_cast<std::int32_t>(kLanes - 1)));
+      }
+    }
+    const float* HWY_RESTRICT row = sums + vector.output;
+    auto* at = to + vector.column;
+    for (const ExpandRun* run = runs; run < runs_end; ++run, row += pitch) {
+      auto sum = hn::Zero(d);
+      if (run->seen.count > 0) {
+        const auto first = hn::LoadU(d, row);
+        for (std::int64_t m = 0; kMost == 0 && m < plan.most; ++m) sum = hn::Add(sum, hn::LoadU(d, row + m * step));
+        CENOTE_UNROLL
+        for (int m = 0; m < kMost; ++m) {
+          if constexpr (kShifted) {
+            sum = hn::Add(sum, hn::LoadU(d, row + m * step));
+          } else {
+            const auto seen = hn::TableLookupLanes(first, hn::IndicesFromVec(d, lane[m]));
+            sum = hn::Add(sum, hn::IfThenElseZero(some[m], seen));
+          }
+        }
+      }
+      const auto v = RoundVector<T>(d, sum);
+      for (std::int64_t y = 0; y < run->rows; ++y, at += width) StoreFirst(rounded, v, width, at);
+      waiting.Write(ceil_div(run->rows * kBytes, kLine));
+    }
+  }
+  target.waiting = waiting;
+}
+
+template <class T>
+using ExpandSumsFn = void (*)(const ExpandPlan&, const ExpandGroup&, const float* HWY_RESTRICT, PacedRows&);
+
+template <class T>
+ExpandSumsFn<T> ExpandSumsOf(const ExpandPlan& plan) {
+  static_assert(kMostExpandedOutputs == 5);
+  if (plan.shifted) return plan.most == 3 ? ExpandSums<3, true, T> : ExpandSums<0, true, T>;
+  return plan.most == 2 ? ExpandSums<2, false, T> : plan.most == 3 ? ExpandSums<3, false, T> : ExpandSums<5, false, T>;
+}
+
 template <class T>
 void ExpandPlanes(const ExpandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
   PacedRows target(plan.paced, scratch + plan.paced_at);
   float* const sums = reinterpret_cast<float*>(scratch);
+  std::memset(scratch, 0, plan.paced_at);
   const auto slices = static_cast<std::int64_t>(plan.slices.size()),
              groups = static_cast<std::int64_t>(plan.groups.size());
-  const auto expand = plan.apart ? ExpandRows<true, T> : ExpandRows<false, T>;
+  const ExpandSumsFn<T> expand_sums = ExpandSumsOf<T>(plan);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t band = unit % plan.bands, slice = unit / plan.bands % slices, plane = unit / plan.bands / slices;
     const std::int64_t seen = plan.slices[static_cast<std::size_t>(slice)];
@@ -143,10 +219,14 @@ void ExpandPlanes(const ExpandPlan& plan, const RowPointers& pointers, std::int6
     for (std::int64_t g = band * plan.band; g < smaller((band + 1) * plan.band, groups); ++g) {
       const ExpandGroup& group = plan.groups[static_cast<std::size_t>(g)];
       target.GoTo(first + group.first_row * plan.width);
-      if (seen >= 0) {
-        expand(plan, group, seen_rows, sums, target);
-      } else {
+      if (seen < 0) {
         target.Zero(group.rows);
+      } else if (plan.apart) {
+        ExpandRows<T>(plan, group, seen_rows, target);
+      } else {
+        // All sums before any is read: none is while it is still being written.
+        seen_rows.Sum(plan.runs.data() + group.first_run, group.runs, sums);
+        expand_sums(plan, group, sums, target);
       }
     }
   }

@@ -1,4 +1,5 @@
-// Backward of sums and averages over planes, where a vector of inputs is seen by no more outputs than fill one: what its kernels need besides pointers.
+// Backward of sums and averages over planes, where a vector of inputs is seen by no more outputs than fill one, or by a few vectors of them one apart: what its
+// kernels need besides pointers.
 #pragma once
 
 #include "cpu/paced.hpp"
@@ -17,13 +18,13 @@ struct ExpandRun {
   bool alike;  // averages: the divisors of those are
 };
 
-/// Runs that follow each other; where inputs are seen by several outputs, so many that their sums are taken at once.
+/// Runs that follow each other; where inputs are seen by several outputs, so many that their sums are taken at once and their rows put together at once.
 struct ExpandGroup {
   std::int64_t first_run, runs;
   std::int64_t first_row, rows;  // of the input
 };
 
-/// A vector of input columns, and the first output that sees one of them.
+/// A vector of input columns, and the first output that sees one of them; in a row of sums, where that is.
 struct ExpandVector {
   std::int64_t column, output;
 };
@@ -40,8 +41,12 @@ struct ExpandPlan {
   std::int64_t bands, band;  // that the groups of a slice are cut into, for threads to share; groups of each
   bool apart;                // every column is seen by one output, and every row by one at most
   std::vector<ExpandVector> vectors;
-  std::int64_t most;                // outputs of a row that see a column
+  std::int64_t most;  // outputs of a row that see a column; where windows are neither apart nor one apart 2, 3 or 5
   std::vector<std::int32_t> lanes;  // of each vector, for each of those: which output every lane takes, -1: none
+  // Windows one apart: neighbouring columns are seen by neighbouring outputs, those of one column `step` apart. There are no `lanes`; rows of sums have so many
+  // zeros in front and enough behind.
+  bool shifted;
+  std::int64_t step, margin;
   SliceDivisors divisors;
   PacedPlan paced;  // of the target's rows
 

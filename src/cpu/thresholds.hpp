@@ -148,15 +148,15 @@ inline constexpr std::int64_t kLeastBand = 16;
 /// 112 x 112 869, 947, 838, 877; bf16, 1024 of them, 2063, 2300, 1921, 1933.)
 inline constexpr std::int64_t kStagedBytes = 8 * 1024;
 
-/// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least, whose inputs one output sees, or several; halves, of
-/// which blocks turn twice as many planes at once, half as many again. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and
-/// 195, 20 x 20 415 and 437; 3x3/2 over 20 x 20 1242 and 1086, 28 x 28 1818 and 1988; 2048 of 24 x 24 to 7 x 7 474 and 643.)
+/// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
+/// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
+/// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464
+/// and 474.)
 inline constexpr std::int64_t kLeastExpanded = 12;
-inline constexpr std::int64_t kLeastSummed = 28;
 /// Longer rows have no tables of their columns, and columns and rows that more outputs see are summed up otherwise. Bytes of sums that are taken before they are
 /// expanded, so that none is read while it is still being written. Not measured beside others.
 inline constexpr std::int64_t kMostExpanded = 16 * 1024;
-inline constexpr std::int64_t kMostExpandedOutputs = 4;
+inline constexpr std::int64_t kMostExpandedOutputs = 5;
 inline constexpr std::int64_t kSummedBytes = 4 * 1024;
 /// The most divisors of a slice that have a table: not measured, a few megabytes are the most that anybody will expect.
 inline constexpr std::int64_t kMostDivisors = std::int64_t{1} << 20;
