@@ -184,10 +184,12 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
   auto follows = [&](const Layout& l) {
     return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
   };
+  // Flat indices are looked for in each row of a window; taps know theirs.
+  const bool by_taps = p.index_kind == IndexKind::window;
+  const std::int64_t entries = by_taps ? 1 : depth.kernel * height.kernel;
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      (p.index_kind == IndexKind::window && !has_tap_tables(p)) || width.dilation != 1 ||
-      depth.kernel * height.kernel > kMostPlaneRows || outputs > kMostPlaneOutputs ||
-      outputs * depth.kernel * height.kernel > kMostPlaneEntries || !follows(small) || !follows(p.indices))
+      (by_taps && !has_tap_tables(p)) || width.dilation != 1 || depth.kernel * height.kernel > kMostPlaneRows ||
+      outputs > kMostPlaneOutputs || outputs * entries > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
   for (std::int64_t z = 0; z < depth.kernel; ++z) {
     for (std::int64_t y = 0; y < height.kernel; ++y) {
@@ -204,18 +206,17 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
                         planes_follow(p.indices, outputs) && planes_follow(p.grad_input, plane);
   plan.group = 1;
   if (together) {
-    const std::int64_t rows = depth.kernel * height.kernel;
     const bool overlap = depth.kernel > depth.stride || height.kernel > height.stride || width.kernel > width.stride;
     const std::int64_t wanted = larger(kSegment / outputs, kPlanesInTurns);
     const std::int64_t most =
-        smaller((overlap ? kGroupElements : kApartElements) / plane, kMostPlaneEntries / (outputs * rows));
+        smaller((overlap ? kGroupElements : kApartElements) / plane, kMostPlaneEntries / (outputs * entries));
     plan.group = std::clamp<std::int64_t>(smaller(wanted, most), 1, plan.outer);
     if (plan.group > kPlanesInTurns) plan.group = plan.group / kPlanesInTurns * kPlanesInTurns;
   }
   plan.segment = outputs * plan.group;
   const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kTableSlack);
   plan.first.assign(pitch, 0);
-  plan.taps.assign(pitch * plan.rows.size(), 0);
+  plan.taps.assign(by_taps ? pitch : pitch * plan.rows.size(), 0);
   plan.channel.assign(pitch, 0);
   std::size_t at = 0;
   for (std::int64_t od = 0; od < depth.output; ++od) {
@@ -223,7 +224,7 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
       for (std::int64_t ow = 0; ow < width.output; ++ow, ++at) {
         const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
         plan.first[at] = static_cast<std::uint32_t>((d.first * height.input + h.first) * width.input + w.first);
-        for (std::int64_t z = 0; z < d.count; ++z) {
+        for (std::int64_t z = 0; !by_taps && z < d.count; ++z) {
           for (std::int64_t y = 0; y < h.count; ++y) {
             plan.taps[static_cast<std::size_t>(z * height.kernel + y) * pitch + at] =
                 static_cast<std::uint32_t>(w.count);
@@ -236,7 +237,8 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
     const std::size_t before = at - static_cast<std::size_t>(outputs);
     plan.first[at] = plan.first[before];
     plan.channel[at] = plan.channel[before] + static_cast<std::uint32_t>(plane);
-    for (std::size_t r = 0; r < plan.rows.size(); ++r) plan.taps[r * pitch + at] = plan.taps[r * pitch + before];
+    for (std::size_t r = 0; !by_taps && r < plan.rows.size(); ++r)
+      plan.taps[r * pitch + at] = plan.taps[r * pitch + before];
   }
   plan.skipped.assign(pitch, 0);
   return true;

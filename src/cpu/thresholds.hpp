@@ -76,8 +76,9 @@ inline constexpr std::int64_t kLeastChunk = 16;
 /// From this many channels on, the indices of a column are located on their own.
 inline constexpr std::int64_t kWideColumn = 64;
 /// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables, of so many entries at most. (3x3/2 over 112 x
-/// 112: 1416 us for 16 x 64 planes, 1614 row by row.)
-inline constexpr std::int64_t kMostPlaneOutputs = 4096;
+/// 112: 1416 us for 16 x 64 planes, 1614 row by row. Two threads: 3x3x3/1 over 192 planes of 8 x 28 x 28 475 and 1154, over 64 of 16 x 28 x 28 330 and 756; 3x3x3/2 over 64 of 8 x 112 x 112 718 and 860;
+/// 5x5/1 over 64 of 112 x 112 319 and 415.)
+inline constexpr std::int64_t kMostPlaneOutputs = 16384;
 inline constexpr std::int64_t kMostPlaneRows = 32;
 inline constexpr std::int64_t kMostPlaneEntries = 64 * 1024;
 /// Planes that are added to in turns: neighbouring windows often have one winner, and a sum waits for the one before it.

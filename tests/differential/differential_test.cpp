@@ -320,6 +320,7 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f16 ncdhw n3c3 d6h10w35 k3 s2 p1",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
+             "max3d f32 ncdhw n1c2 d9h23w24 k3 s1 p1 idx:window",
          }) {
       expect_right(std::string(line) + values, settings);
     }
