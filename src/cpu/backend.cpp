@@ -3,10 +3,12 @@
 #include "cpu/block_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
+#include "cpu/thresholds.hpp"
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
@@ -56,7 +58,9 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
+    if (!kernel) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));

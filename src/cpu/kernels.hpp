@@ -3,6 +3,7 @@
 
 #include "cpu/expand_planes.hpp"
 #include "cpu/gather_planes.hpp"
+#include "cpu/pick_planes.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/scatter.hpp"
 #include "cpu/strips.hpp"
@@ -35,6 +36,7 @@ struct RowKernels {
   GatherRowsFn gather, gather_columns;
   GatherPlanesFn gather_planes;
   ExpandPlanesFn expand_planes;
+  PickPlanesFn pick_planes;
   ScatterFn scatter_add;
   WholePlanesFn average_planes, max_planes, spread_planes;
   StripsFn max_strips, max_strips_indexed, sum_strips;

@@ -149,6 +149,22 @@ inline constexpr std::int64_t kLeastBand = 16;
 /// 112 x 112 869, 947, 838, 877; bf16, 1024 of them, 2063, 2300, 1921, 1933.)
 inline constexpr std::int64_t kStagedBytes = 8 * 1024;
 
+/// Windows that share nothing are picked from a vector of inputs at a time where they have so few taps, and columns: the scatter has less to do for many. (Two threads, 512 planes: 4x4/4 over
+/// 64 x 64 77 us picked and 129 otherwise, 5x5/5 over 50 x 50 58 and 57, 6x6/6 over 48 x 48 82 and 46; 10 columns of one row, one thread, 95 and 78.) Rows have so many columns at least, and slices
+/// that are not joined so many inputs. (One thread: 2x2/2 over 4096 planes of 8 x 8 29 us and 56, of 6 x 6 34 and 31; 2x2x2/2 over 256 of 8 x 8 x 8 40 and 16, over 1024 of 4 x 14 x 14 112 and
+/// 111, two threads over 64 of 32 x 32 x 32 84 and 239.)
+inline constexpr std::int64_t kPickedTaps = 16;
+inline constexpr std::int64_t kPickedColumns = 8;
+inline constexpr std::int64_t kLeastPicked = 8;
+inline constexpr std::int64_t kLeastPickedSlice = 256;
+/// Calls that move more than this, and whose rows are long enough to be gathered an output row at a time, are: memory is written in order. (Two threads, 2x2x2/2 over 30 MB: 764 us picked, 488
+/// gathered; 2x2/2 over 4 MB 39 and 45.) Where they are not, bytes of rows that vectors go down, one vector of columns after the other; columns of the rows that short ones are joined to, and pieces
+/// that joined planes are cut into: not measured beside others.
+inline constexpr std::int64_t kPickedCall = std::int64_t{20} << 20;
+inline constexpr std::int64_t kPickedBytes = 4 * 1024;
+inline constexpr std::int64_t kJoinedColumns = 512;
+inline constexpr std::int64_t kMostPickedUnits = 64;
+
 /// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
 /// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
 /// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464

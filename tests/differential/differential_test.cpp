@@ -320,6 +320,16 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f16 ncdhw n3c3 d6h10w35 k3 s2 p1",
              "amax2d f32 nchw n2c20 h14w14 out7 idx:window",
              "amax2d f32 nhwc n2c20 h14w15 out7x5 idx:window",
+             "max2d f32 nchw n3c7 h14w14 k2 idx:window",
+             "max2d f16 nchw n3c7 h12w8 k3x2 s3x2 idx:window",
+             "max2d bf16 nchw n2c5 h17w18 k2x3 s3x4 idx:window",
+             "max2d f32 nchw n1c2 h130w37 k4 s4x5 idx:window",
+             "min2d f32 nchw n2c5 h16w10 k2 idx:window",
+             "max2d f32 spaced n3c3 h16w18 k2 idx:window",
+             "max3d f32 ncdhw n2c3 d5h18w20 k2x2x4 s3x2x5 idx:window",
+             "max3d f32 ncdhw n2c5 d4h6w16 k1x2x2 idx:window",
+             "max1d f16 ncw n3c10 w12 k3 idx:window",
+             "max1d f32 ncw n7c11 w25 k5 idx:window",
              "max3d f32 ncdhw n1c2 d9h23w24 k3 s1 p1 idx:window",
          }) {
       expect_right(std::string(line) + values, settings);
@@ -422,6 +432,8 @@ TEST(Differential, LargerThanTheCaches) {
            "avg2d f16 nchw n1c700 h150w151 k3 s2 p1 bwd",
            "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd",
            "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd",
+           "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd",
+           "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd",
            "max2d f32 nhwc n1c64 h230w231 k3 s2 p1 fwd",
            "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
            "max2d f32 nhwc n1c64 h2w9000 k2 s1 p3x0:4x0 d5x1 fwd",  // some windows are empty

@@ -1,0 +1,145 @@
+#include "cpu/pick_kernel.hpp"
+
+#include "cpu/check_indices.hpp"
+#include "cpu/dense_planes.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/split.hpp"
+#include "cpu/thresholds.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace cenote::simd {
+namespace {
+
+class PickKernel final : public Kernel {
+ public:
+  PickKernel(const Described& described, PickPlan plan, PickPlanesFn function)
+      : problem_(described.problem),
+        plan_(std::move(plan)),
+        function_(function),
+        bytes_(described.bytes_moved),
+        scratch_(slot_count(), plan_.bytes) {
+    explain = "each vector of inputs keeps the gradients whose index names it, because its windows share nothing";
+  }
+
+  Status run(const RunArgs& args) const noexcept override {
+    const RowPointers pointers = row_pointers(problem_, args);
+    std::atomic<bool> valid{true};
+    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
+      const ScratchPool::Lease lease(scratch_);
+      if (!function_(plan_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
+    });
+    if (valid) return {};
+    return find_invalid_index(problem_, args.saved_indices);
+  }
+
+ private:
+  Problem problem_;
+  PickPlan plan_;
+  PickPlanesFn function_;
+  std::int64_t bytes_;
+  ScratchPool scratch_;
+};
+
+/// Windows that share nothing, and none of which is cut off.
+bool is_apart(const Axis& axis) {
+  return axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.kernel <= axis.stride && axis.pad_begin == 0 &&
+         (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
+}
+
+/// All inputs are seen, so that the windows of one axis after another are those of one long axis.
+bool is_tiled(const Axis& axis) { return axis.kernel == axis.stride && axis.output * axis.stride == axis.input; }
+
+void repeat(std::int64_t times, Axis& axis) {
+  axis.input *= times;
+  axis.output *= times;
+}
+
+/// Where planes follow each other, they become one, and rows whose windows have one row become longer ones: fewer beginnings and ends. False where they stay as they are.
+bool join_planes(std::int64_t inputs, std::int64_t outputs, PickPlan& plan) {
+  Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
+  const bool follow = plan.target_pitch == inputs && plan.source_pitch == outputs && plan.index_pitch == outputs;
+  if (!follow || depth.kernel > 1 || !is_tiled(depth) || !is_tiled(height)) return false;
+  repeat(plan.planes * depth.input, height);
+  depth = {WindowRule::sliding, 1, 1, 1, 1, 1, 0, 0};
+  plan.index_pitch = plan.planes * outputs;
+  plan.planes = 1;
+  if (height.kernel > 1 || !is_tiled(width)) return true;
+  std::int64_t rows = larger(1, kJoinedColumns / width.input);
+  while (height.output % rows != 0) --rows;
+  repeat(rows, width);
+  height.input = height.output = height.output / rows;
+  return true;
+}
+
+void make_tables(std::int64_t lanes, PickPlan& plan) {
+  const Axis &depth = plan.axis[0], &width = plan.axis[2];
+  for (std::int64_t z = 0; z < depth.input; ++z) {
+    const Cover seen = cover(depth, z);
+    plan.slices.push_back(seen.count == 0 ? SlicePair{-1, 0} : SlicePair{seen.first, seen.first_tap});
+  }
+  for (std::int64_t next = 0; next < width.input; next += lanes) {
+    const std::int64_t column = larger(0, smaller(next, width.input - lanes));  // the ragged end from its last vector
+    const std::int64_t output = smaller(column / width.stride, width.output - 1);
+    plan.vectors.push_back({column, output});
+    for (std::int64_t x = column; x < column + lanes; ++x) {
+      const Cover seen = x < width.input ? cover(width, x) : Cover{};
+      plan.lanes.push_back(static_cast<std::int32_t>(seen.count == 0 ? 0 : seen.first - output));
+      plan.numbers.push_back(static_cast<std::int32_t>(seen.count == 0 ? kNoNumber : seen.first_tap));
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKernels& kernels) {
+  const Problem& p = described.problem;
+  if (kernels.pick_planes == nullptr || p.pass != Pass::backward || !p.with_indices || p.absolute ||
+      p.op == Op::fractional_max_pool || p.op == Op::max_unpool || p.index_dtype != DType::u8)
+    return nullptr;
+  PickPlan plan{};
+  plan.taps = 1;
+  for (int a = 0; a < 3; ++a) {
+    plan.axis[a] = simplified(p.axis[a]);
+    if (!is_apart(plan.axis[a]) || plan.axis[a].kernel > kPickedTaps) return nullptr;
+    plan.taps *= plan.axis[a].kernel;
+  }
+  const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
+  if (plan.taps > kPickedTaps || height.kernel > kMostPickedRows || width.kernel > kPickedColumns) return nullptr;
+  const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
+  const DensePlanes target = dense_planes(p, p.grad_input, true);
+  if (!source.dense || !indices.dense || !target.dense) return nullptr;
+
+  plan.planes = p.batch * p.channels;
+  plan.source_pitch = source.pitch;
+  plan.target_pitch = target.pitch;
+  plan.index_pitch = indices.pitch;
+  plan.source_extent = source.pitch * (plan.planes - 1) + source.count;
+  plan.index_extent = indices.pitch * (plan.planes - 1) + indices.count;
+  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  const std::int64_t planes = plan.planes;
+  const bool joined = join_planes(target.count, source.count, plan);
+  if (width.input < kLeastPicked || width.input > kMostExpanded) return nullptr;
+  if (!joined && height.input * width.input < kLeastPickedSlice) return nullptr;
+  make_tables(lanes, plan);
+  // Few slices are shared between threads in bands.
+  plan.bands = smaller(ceil_div(larger(kFewestUnits, smaller(planes, kMostPickedUnits)), plan.planes * depth.input),
+                       height.output);
+  plan.band = ceil_div(height.output, plan.bands);
+  plan.bands = ceil_div(height.output, plan.band);
+
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  const std::int64_t row = width.input * size;
+  plan.paced = {described.bytes_moved >= kStreamBytes, row, larger(height.stride, kStagedBytes / row)};
+  plan.block = plan.paced.streams ? plan.paced.rows / height.stride : plan.band;
+  plan.block = smaller(plan.block, larger(1, kPickedBytes / (height.stride * row)));
+  const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
+  const std::int64_t copied = plan.block * width.output + lanes;
+  plan.taps_at = plan.gradients_at + line(copied * size);
+  plan.paced_at = plan.taps_at + line(copied);
+  plan.bytes = plan.paced_at + plan.paced.bytes();
+  return std::make_unique<PickKernel>(described, std::move(plan), kernels.pick_planes);
+}
+
+}  // namespace cenote::simd
