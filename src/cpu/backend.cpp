@@ -1,6 +1,7 @@
 // The CPU backend: which kernel for which problem.
 #include "cpu/band_kernel.hpp"
 #include "cpu/block_kernel.hpp"
+#include "cpu/collect_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
@@ -61,6 +62,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, kernels);
+    if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));

@@ -6,6 +6,7 @@
 #define CENOTE_CPU_KERNELS_INL_H_
 #endif
 
+#include "cpu/collect_planes-inl.h"
 #include "cpu/expand_planes-inl.h"
 #include "cpu/gather-inl.h"
 #include "cpu/gather_columns-inl.h"
@@ -53,6 +54,7 @@ constexpr RowKernels MakeKernels() {
       k.gather_planes = GatherPlanes<T>;
       k.expand_planes = ExpandPlanes<T>;
       k.pick_planes = PickPlanes<T>;
+      k.collect_planes = CollectPlanes<T>;
       k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;

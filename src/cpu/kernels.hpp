@@ -1,6 +1,7 @@
 // The row kernels of one element type on one instruction set.
 #pragma once
 
+#include "cpu/collect_planes.hpp"
 #include "cpu/expand_planes.hpp"
 #include "cpu/gather_planes.hpp"
 #include "cpu/pick_planes.hpp"
@@ -37,6 +38,7 @@ struct RowKernels {
   GatherPlanesFn gather_planes;
   ExpandPlanesFn expand_planes;
   PickPlanesFn pick_planes;
+  CollectPlanesFn collect_planes;
   ScatterFn scatter_add;
   WholePlanesFn average_planes, max_planes, spread_planes;
   StripsFn max_strips, max_strips_indexed, sum_strips;

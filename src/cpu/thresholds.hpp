@@ -165,6 +165,11 @@ inline constexpr std::int64_t kPickedBytes = 4 * 1024;
 inline constexpr std::int64_t kJoinedColumns = 512;
 inline constexpr std::int64_t kMostPickedUnits = 64;
 
+/// Planes of so many outputs at least, whose small windows overlap, are collected from a vector of inputs at a time; of fewer, several are scattered at once. (Two threads: 3x3/2 over 3840
+/// planes of 28 x 28 287 us and 574 scattered, 3x3/1 over 4096 of 14 x 14 193 and 369, over 13312 of 7 x 7 287 and 400; one thread, 3x3/2 over 4096 of 7 x 7 81 and 56. 3x3/2 over 1536 of
+/// 56 x 56, 24 MB, two threads: 667, and 533 gathered an output row at a time.)
+inline constexpr std::int64_t kLeastCollected = 36;
+
 /// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
 /// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
 /// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464

@@ -331,6 +331,15 @@ TEST(Differential, EveryWayToDoIt) {
              "max1d f16 ncw n3c10 w12 k3 idx:window",
              "max1d f32 ncw n7c11 w25 k5 idx:window",
              "max3d f32 ncdhw n1c2 d9h23w24 k3 s1 p1 idx:window",
+             "max2d f32 nchw n3c5 h28w28 k3 s2 ceil idx:window",
+             "max2d f16 nchw n3c5 h15w42 k3 s2 p1 idx:window",
+             "max2d f32 nchw n3c5 h14w14 k3 s1 p1 idx:window",
+             "max2d bf16 nchw n3c5 h9w8 k3 s1 p2:2 idx:window",
+             "max2d f32 nchw n3c5 h9w8 k2 s1 idx:window",
+             "max2d f32 nchw n3c5 h10w37 k4 s2 p1x2 idx:window",
+             "min2d f32 nchw n3c5 h7w31 k3x4 s2 p1 ceil idx:window",
+             "max2d f32 spaced n3c3 h9w11 k3 s2 p1 idx:window",
+             "max2d f32 nchw n3c5 h9w16 k4x3 s2 p2x1:2x0 ceil idx:window",
          }) {
       expect_right(std::string(line) + values, settings);
     }
