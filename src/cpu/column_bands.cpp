@@ -42,8 +42,8 @@ class NoticedNaN {
 
 /// A band of outputs: the rows it sees in the first slice, and where its own begin.
 struct ColumnBand {
-  const float* source[kMostBandRows];
-  float* target[kBandRows];
+  const float* source[kMostColumnRows];
+  float* target[kColumnRows];
   int count;                        // source rows of a slice
   std::int64_t slices, slice_step;  // elements from slice to slice
 };
@@ -160,7 +160,7 @@ HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   // As many as registers hold beside what is folded along.
   constexpr int kVectors = HWY_MAX_BYTES == 64 || kRows <= 2 ? 4 : 2;
-  std::int64_t offsets[kMostBandTaps];
+  std::int64_t offsets[kMostColumnTaps];
   for (std::int64_t o = 0; o < plan.columns; ++o) {
     // An element of the window again in place of one outside: its maximum does not change.
     for (std::int64_t t = 0; t < plan.taps; ++t)
@@ -169,7 +169,7 @@ HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand
     std::int64_t c = 0;
     for (; c + kVectors * lanes <= plan.channels; c += kVectors * lanes)
       FoldColumnBand<kRows, kVectors, kTaps>(plan, band, offsets, c, to + c);
-    // What is left ends with the last channel, and may begin with some that are done: there are so many (see make_band_kernel).
+    // What is left ends with the last channel, and may begin with some that are done: there are so many (see make_column_band_kernel).
     const std::int64_t vectors = ceil_div(plan.channels - c, lanes);
     c = plan.channels - vectors * lanes;
     if (vectors == 3) {

@@ -9,11 +9,11 @@
 namespace cenote::simd {
 
 /// Rows of outputs that are made at once, at most.
-inline constexpr int kBandRows = 4;
+inline constexpr int kColumnRows = 4;
 /// Taps of a slice of a window, at most.
-inline constexpr int kMostBandTaps = 25;
+inline constexpr int kMostColumnTaps = 25;
 /// Source rows of a band, at most: it is cut smaller where there would be more.
-inline constexpr int kMostBandRows = 2 * kMostBandTaps;
+inline constexpr int kMostColumnRows = 2 * kMostColumnTaps;
 
 struct ColumnBandPlan {
   RowTensor source, target;

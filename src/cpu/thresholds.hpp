@@ -124,7 +124,7 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows that share no rows, at most: more are read in too small pieces. (14 x 14 over 8 x 14 x 14 x 1024, two threads: 60 us, 50 straight from the taps.)
 inline constexpr std::int64_t kMostApartTaps = 16;
-inline constexpr std::int64_t kMostBandSlices = std::int64_t{1} << 20;
+inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that
 /// comes from memory. (Two threads, planar: 2x2/2 over 224 x 224 2095 us with 8 KiB, 2250 with 16, 2460 with 64; (1,3,3)/2 over 112 x 112 2234, 2453,

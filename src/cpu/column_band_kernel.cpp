@@ -1,4 +1,4 @@
-#include "cpu/band_kernel.hpp"
+#include "cpu/column_band_kernel.hpp"
 
 #include "cpu/check_indices.hpp"
 #include "cpu/column_bands.hpp"
@@ -10,9 +10,9 @@
 namespace cenote::simd {
 namespace {
 
-class BandKernel final : public Kernel {
+class ColumnBandKernel final : public Kernel {
  public:
-  BandKernel(const Described& described, ColumnBandPlan plan, ColumnBandsFn function)
+  ColumnBandKernel(const Described& described, ColumnBandPlan plan, ColumnBandsFn function)
       : problem_(described.problem), plan_(std::move(plan)), function_(function), bytes_(described.bytes_moved) {
     explain = "vectors across channels, " + std::to_string(plan_.band) + (plan_.band == 1 ? " row" : " rows") +
               " of outputs at a time: each source row is folded along once";
@@ -38,20 +38,20 @@ std::int64_t band_of(const Problem& p, const RowPlan& row_plan, bool shared) {
   const Axis& height = p.axis[1];
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   if (height.stride >= height.kernel) return 1;
-  std::int64_t band = kBandRows;
+  std::int64_t band = kColumnRows;
   const std::int64_t units = p.batch * p.axis[0].output;
   while (band > 1 && ((shared && units * ceil_div(height.output, band) < kFewestUnits) ||
-                      (band - 1) * height.stride + height.kernel > kMostBandRows))
+                      (band - 1) * height.stride + height.kernel > kMostColumnRows))
     band /= 2;
-  const std::int64_t sources = (kBandRows - 1) * height.stride + height.kernel;
+  const std::int64_t sources = (kColumnRows - 1) * height.stride + height.kernel;
   const std::int64_t apart = row_plan.source.height * size % kAliasBytes;
-  const bool alias = smaller(apart, kAliasBytes - apart) * (sources + kBandRows) < kAliasBytes;
+  const bool alias = smaller(apart, kAliasBytes - apart) * (sources + kColumnRows) < kAliasBytes;
   return alias ? smaller(band, 2) : band;
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Target& target, const RowWork* rows) {
+std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, const Target& target, const RowWork* rows) {
   const ColumnBandsFn function = column_bands(target.index, described.problem.dtype);
   if (function == nullptr || rows == nullptr || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
@@ -65,8 +65,8 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   for (const Axis* axis : {&height, &width}) {
     if (axis->rule != WindowRule::sliding || axis->dilation != 1) return nullptr;
   }
-  const std::int64_t most_taps = height.stride < height.kernel ? kMostBandTaps : kMostApartTaps;
-  if (depth.output > kMostBandSlices || width.kernel > most_taps || height.kernel > most_taps / width.kernel)
+  const std::int64_t most_taps = height.stride < height.kernel ? kMostColumnTaps : kMostApartTaps;
+  if (depth.output > kMostColumnSlices || width.kernel > most_taps || height.kernel > most_taps / width.kernel)
     return nullptr;
   ColumnBandPlan plan{};
   plan.source = row_plan.source;
@@ -88,7 +88,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   plan.bands = ceil_div(plan.rows, plan.band);
   for (std::int64_t z = 0; z < depth.output; ++z) plan.slices.push_back(source_rows_of(p, 0, z, false));
   plan.streams = row_plan.streams && row_plan.whole_lines;
-  return std::make_unique<BandKernel>(described, std::move(plan), function);
+  return std::make_unique<ColumnBandKernel>(described, std::move(plan), function);
 }
 
 }  // namespace cenote::simd

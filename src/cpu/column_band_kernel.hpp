@@ -6,6 +6,6 @@
 namespace cenote::simd {
 
 /// Nothing where another way is faster.
-std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Target& target, const RowWork* rows);
+std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, const Target& target, const RowWork* rows);
 
 }  // namespace cenote::simd
