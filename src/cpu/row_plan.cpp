@@ -419,7 +419,11 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
                    std::int64_t inner) {
   plan = RowPlan{};
   plan.problem = problem;
-  for (Axis& axis : plan.problem.axis) axis = simplified(axis);
+  for (Axis& axis : plan.problem.axis) {
+    axis = simplified(axis);
+    // No window follows: whatever its stride was to be, it is summed up in one order.
+    if (is_whole(axis)) axis.stride = axis.kernel;
+  }
   const Problem& p = plan.problem;
   const Axis& axis = p.axis[2];
   const bool reversed = task != RowTask::fold;

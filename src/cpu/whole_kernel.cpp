@@ -5,6 +5,8 @@
 #include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
 
+#include <algorithm>
+
 namespace cenote::simd {
 namespace {
 
@@ -15,9 +17,7 @@ class WholeKernel final : public Kernel {
         function_(function),
         forward_(described.problem.pass == Pass::forward),
         bytes_(described.bytes_moved),
-        scratch_(slot_count(), static_cast<std::size_t>(forward_ ? plan.rows * plan.width : kStreamedPiece) *
-                                       size_of(described.problem.dtype) +
-                                   64) {
+        scratch_(slot_count(), static_cast<std::size_t>(kStreamedPiece) * size_of(described.problem.dtype) + 64) {
     explain = described.problem.reduction == Reduction::max ? "fold each plane in the lanes of a vector, then those"
               : forward_ ? "sum up the columns of each plane, then along them for several planes at once"
                          : "fill each plane with its share";
@@ -26,7 +26,7 @@ class WholeKernel final : public Kernel {
   Status run(const RunArgs& args) const noexcept override {
     const void* from = forward_ ? args.input : args.grad_output;
     void* to = forward_ ? args.output : args.grad_input;
-    split(args.executor, ceil_div(plan_.planes, kWholeLanes), bytes_, [&](std::int64_t begin, std::int64_t end) {
+    split(args.executor, ceil_div(plan_.planes, plan_.group), bytes_, [&](std::int64_t begin, std::int64_t end) {
       const ScratchPool::Lease lease(scratch_);
       function_(plan_, from, to, begin, end, lease.data());
     });
@@ -41,12 +41,6 @@ class WholeKernel final : public Kernel {
   ScratchPool scratch_;
 };
 
-/// One window, which is the axis.
-bool is_whole(const Axis& axis) {
-  return axis.rule == WindowRule::sliding && axis.output == 1 && axis.kernel == axis.input && axis.pad_begin == 0 &&
-         axis.pad_end == 0 && axis.dilation == 1;
-}
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowKernels& kernels, const RowWork* rows) {
@@ -55,7 +49,8 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
   const bool maxima = forward && p.reduction == Reduction::max && !p.with_indices && !p.absolute;
-  if (!maxima && p.reduction != Reduction::average) return nullptr;
+  const bool sums = p.reduction == Reduction::average || (forward && p.reduction == Reduction::sum);
+  if (!maxima && !sums) return nullptr;
   const WholePlanesFn function = maxima ? kernels.max_planes : forward ? kernels.average_planes : kernels.spread_planes;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   if (function == nullptr || !is_whole(depth) || !is_whole(height) || !is_whole(width)) return nullptr;
@@ -65,20 +60,23 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   plan.planes = p.batch * p.channels;
   plan.pitch = large.pitch;
   if (!large.dense || !small.dense || (plan.planes > 1 && small.pitch != 1)) return nullptr;
-  // Few planes are shared between threads row by row.
-  if (ceil_div(plan.planes, kWholeLanes) < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
-  if (large.count * static_cast<std::int64_t>(size_of(p.dtype)) > kBlockBytes) return nullptr;
+  const bool shared = described.bytes_moved >= kSerialBytes;
+  plan.group = shared ? std::clamp<std::int64_t>(plan.planes / kFewestUnits, 1, kWholeLanes) : kWholeLanes;
+  if (!forward) {
+    // Few planes are shared between threads row by row.
+    if (ceil_div(plan.planes, kWholeLanes) < kFewestUnits && shared) return nullptr;
+    if (large.count * static_cast<std::int64_t>(size_of(p.dtype)) > kBlockBytes) return nullptr;
+  }
   plan.rows = depth.input * height.input;
   plan.width = width.input;
   plan.extent = plan.pitch * (plan.planes - 1) + large.count;
-  plan.divisor = static_cast<double>(p.divisor_override != 0 ? p.divisor_override : large.count);
+  plan.divisor = static_cast<double>(p.reduction == Reduction::sum ? 1
+                                     : p.divisor_override != 0     ? p.divisor_override
+                                                                   : large.count);
   plan.sums_in_lanes = row_plan.sums_in_lanes;
   plan.streams = described.bytes_moved >= kStreamBytes;
-  // Where rows are summed up in another order (in blocks, by doubling), they do it themselves.
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / kernels.fold_lane);
-  const bool other_order = row_plan.tall || (row_plan.columns == Columns::consecutive && plan.width >= kDoublingTaps);
-  if (maxima ? large.count < lanes : forward && (other_order || plan.width > smaller(lanes, kWholeLanes)))
-    return nullptr;
+  if (maxima && large.count < lanes) return nullptr;
   return std::make_unique<WholeKernel>(described, plan, function);
 }
 

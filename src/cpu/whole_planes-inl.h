@@ -1,5 +1,6 @@
-// Averages and maxima over whole planes. The columns of a plane are summed up in the lanes of a vector, whose rows need not be aligned; those sums are
-// turned for as many planes as it has lanes, and added along. Maxima need no order, but for the sign of a zero and the choice of a NaN.
+// Averages and maxima over whole planes. The columns of a plane are summed up in the lanes of vectors, whose rows need not be aligned; those sums are
+// added to each other, turned for as many planes as a vector has lanes, and added along. Maxima need no order, but for the sign of a zero and the choice
+// of a NaN.
 #if defined(CENOTE_CPU_WHOLE_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_WHOLE_PLANES_INL_H_
 #undef CENOTE_CPU_WHOLE_PLANES_INL_H_
@@ -18,34 +19,114 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR  // see kHasVectors
 
-/// Planes [first, first + count), no more than D has lanes.
-template <class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE void AverageGroup(D d, const WholePlanes& plan, const T* from, std::int64_t first, std::int64_t count,
-                             T* packed, T* to) {
-  constexpr std::size_t kLanes = hn::MaxLanes(d);
-  HWY_ALIGN C sums[kLanes * kLanes];
-  HWY_ALIGN C columns[kLanes * kLanes];
-  const std::int64_t last_row = (plan.rows - 1) * plan.width;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const T* plane = from + (first + i) * plan.pitch;
-    if ((first + i) * plan.pitch + last_row + static_cast<std::int64_t>(kLanes) > plan.extent) {
-      // A vector of its last row would reach beyond the tensor.
-      std::memcpy(static_cast<void*>(packed), plane, static_cast<std::size_t>(plan.rows * plan.width) * sizeof(T));
-      plane = packed;
-    }
-    auto sum = LoadAs(d, plane);
-    for (std::int64_t at = plan.width; at <= last_row; at += plan.width) sum = hn::Add(sum, LoadAs(d, plane + at));
-    hn::Store(sum, d, sums + static_cast<std::size_t>(i) * kLanes);
+/// Vectors of columns that are summed up down the rows in one go: as many as have registers everywhere.
+inline constexpr int kColumnVectors = 8;
+
+/// Sums of neighbouring vectors of columns, down rows `pitch` elements apart. `tail`: the last vector of the last row, a copy where nothing may be read behind it.
+template <class D, class T, int kVectors>
+HWY_INLINE void SumColumns(D d, const T* row, std::int64_t rows, std::int64_t pitch, const T* tail,
+                           hn::Vec<D> (&sums)[kVectors]) {
+  CENOTE_UNROLL
+  for (auto& sum : sums) sum = hn::Zero(d);
+  for (std::int64_t y = 1; y < rows; ++y, row += pitch) {
+    CENOTE_UNROLL
+    for (int i = 0; i < kVectors; ++i) sums[i] = hn::Add(sums[i], LoadAs(d, row + i * hn::MaxLanes(d)));
   }
-  PlanesToColumns<static_cast<int>(kLanes), hwy::MakeUnsigned<C>>(sums, kLanes, count, plan.width, columns);
+  CENOTE_UNROLL
+  for (int i = 0; i < kVectors; ++i)
+    sums[i] = hn::Add(sums[i], LoadAs(d, i + 1 < kVectors ? row + i * hn::MaxLanes(d) : tail));
+}
+
+/// What the sums of a plane's columns add up to, one sum per position modulo kLanes of LaneSums; the sums themselves where there are no more.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void SumWidePlane(D d, const WholePlanes& plan, const T* plane, bool is_last, C* HWY_RESTRICT to) {
+  constexpr auto kLanes = static_cast<std::int64_t>(hn::MaxLanes(d));
+  constexpr auto kParts = static_cast<int>(LaneSums<D>::kLanes / kLanes);
+  static_assert(kColumnVectors % kParts == 0);
+  const std::int64_t vectors = ceil_div(plan.width, kLanes), rest = plan.width - (vectors - 1) * kLanes;
+  const T* tail = plane + plan.rows * plan.width - rest;
+  HWY_ALIGN T copy[kLanes];  // of what lies behind, no sum is used
+  if (is_last) {
+    std::memcpy(static_cast<void*>(copy), tail, static_cast<std::size_t>(rest) * sizeof(T));
+    tail = copy;
+  }
+  hn::Vec<D> parts[kParts];
+  CENOTE_UNROLL
+  for (auto& part : parts) part = hn::Zero(d);
+  for (std::int64_t v = 0; v < vectors; v += kColumnVectors) {
+    const T* first = plane + v * kLanes;
+    const std::int64_t left = vectors - v;
+    auto sum_up = [&](auto count) HWY_ATTR CENOTE_ALWAYS_INLINE {
+      constexpr int kCount = decltype(count)::value;
+      const bool ends = left <= kColumnVectors;
+      hn::Vec<D> sums[kCount];
+      SumColumns(d, first, plan.rows, plan.width,
+                 ends ? tail : first + (plan.rows - 1) * plan.width + (kCount - 1) * kLanes, sums);
+      if (ends) sums[kCount - 1] = hn::IfThenElseZero(hn::FirstN(d, static_cast<std::size_t>(rest)), sums[kCount - 1]);
+      CENOTE_UNROLL
+      for (int i = 0; i < kCount; ++i) parts[i % kParts] = hn::Add(parts[i % kParts], sums[i]);
+    };
+    switch (left) {
+      case 1: sum_up(std::integral_constant<int, 1>()); break;
+      case 2: sum_up(std::integral_constant<int, 2>()); break;
+      case 3: sum_up(std::integral_constant<int, 3>()); break;
+      case 4: sum_up(std::integral_constant<int, 4>()); break;
+      case 5: sum_up(std::integral_constant<int, 5>()); break;
+      case 6: sum_up(std::integral_constant<int, 6>()); break;
+      case 7: sum_up(std::integral_constant<int, 7>()); break;
+      default: sum_up(std::integral_constant<int, kColumnVectors>());
+    }
+  }
+  CENOTE_UNROLL
+  for (int i = 0; i < kParts; ++i) hn::Store(parts[i], d, to + i * kLanes);
+}
+
+/// The sums of the columns of a plane that one vector covers, where several rows of it would reach beyond the tensor.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE void SumLastPlane(D d, const WholePlanes& plan, const T* plane, C* HWY_RESTRICT to) {
+  HWY_ALIGN T copy[hn::MaxLanes(d)];
+  auto sum = hn::Zero(d);
+  for (std::int64_t y = 0; y < plan.rows; ++y) {
+    std::memcpy(static_cast<void*>(copy), plane + y * plan.width, static_cast<std::size_t>(plan.width) * sizeof(T));
+    sum = hn::Add(sum, LoadAs(d, copy));
+  }
+  hn::Store(sum, d, to);
+}
+
+/// Planes [first, first + count), no more than D has lanes. kWide: they have more columns.
+template <bool kWide, class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE void AverageGroup(D d, const WholePlanes& plan, const T* from, std::int64_t first, std::int64_t count,
+                             T* to) {
+  constexpr std::size_t kLanes = hn::MaxLanes(d), kParts = kWide ? LaneSums<D>::kLanes : kLanes;
+  HWY_ALIGN C sums[kLanes * kParts];
+  HWY_ALIGN C columns[kLanes * kParts];
+  const std::int64_t last_row = (plan.rows - 1) * plan.width;
+  const std::int64_t read =
+      last_row + ceil_div(plan.width, static_cast<std::int64_t>(kLanes)) * static_cast<std::int64_t>(kLanes);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t at = (first + i) * plan.pitch;
+    const bool is_last = at + read > plan.extent;
+    const T* plane = from + at;
+    C* parts = sums + static_cast<std::size_t>(i) * kParts;
+    if constexpr (kWide) {
+      SumWidePlane(d, plan, plane, is_last, parts);
+    } else if (HWY_UNLIKELY(is_last)) {
+      SumLastPlane(d, plan, plane, parts);
+    } else {
+      auto sum = LoadAs(d, plane);
+      for (std::int64_t y = plan.width; y <= last_row; y += plan.width) sum = hn::Add(sum, LoadAs(d, plane + y));
+      hn::Store(sum, d, parts);
+    }
+  }
+  const std::int64_t parts = smaller(plan.width, kParts);
+  PlanesToColumns<static_cast<int>(kLanes), hwy::MakeUnsigned<C>>(sums, kParts, count, parts, columns);
   auto total = hn::Zero(d);
   if (plan.sums_in_lanes) {
-    LaneSums<D> parts(d);
-    for (std::int64_t x = 0; x < plan.width; ++x)
-      parts.Add(x, hn::Load(d, columns + static_cast<std::size_t>(x) * kLanes));
-    total = parts.Total();
+    LaneSums<D> lanes(d);
+    for (std::int64_t x = 0; x < parts; ++x) lanes.Add(x, hn::Load(d, columns + static_cast<std::size_t>(x) * kLanes));
+    total = lanes.Total();
   } else {
-    for (std::int64_t x = 0; x < plan.width; ++x)
+    for (std::int64_t x = 0; x < parts; ++x)
       total = hn::Add(total, hn::Load(d, columns + static_cast<std::size_t>(x) * kLanes));
   }
   hn::Store(Quotient(d, total, hn::Set(d, static_cast<C>(plan.divisor)), plan.divisor < 0), d, sums);
@@ -54,20 +135,27 @@ HWY_INLINE void AverageGroup(D d, const WholePlanes& plan, const T* from, std::i
 
 template <class T, class C>
 void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
-                        char* scratch) {
-  auto average = [&](auto d) HWY_ATTR {
+                        char*) {
+  auto average = [&](auto d, auto wide) HWY_ATTR {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
-      const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+      const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
       for (std::int64_t i = 0; i < count; i += lanes) {
-        AverageGroup(d, plan, static_cast<const T*>(from), first + i, smaller(lanes, count - i),
-                     reinterpret_cast<T*>(scratch), static_cast<T*>(to));
+        AverageGroup<wide()>(d, plan, static_cast<const T*>(from), first + i, smaller(lanes, count - i),
+                             static_cast<T*>(to));
       }
     }
   };
   // The shorter the vectors, the fewer of them cross a line.
-  plan.width <= kWholeLanes / 2 ? average(hn::CappedTag<C, kWholeLanes / 2>())
-                                : average(hn::CappedTag<C, kWholeLanes>());
+  const hn::CappedTag<C, kWholeLanes / 2> few;
+  const hn::CappedTag<C, kWholeLanes> most;
+  if (plan.width <= static_cast<std::int64_t>(hn::Lanes(few))) {
+    average(few, std::false_type());
+  } else if (plan.width <= static_cast<std::int64_t>(hn::Lanes(most))) {
+    average(most, std::false_type());
+  } else {
+    average(most, std::true_type());
+  }
 }
 
 /// The maximum of a plane of at least a vector.
@@ -76,6 +164,17 @@ HWY_INLINE C MaxOfPlane(D d, const T* plane, std::int64_t elements) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   Accumulator<D, Fold::max, false> a{LoadAs(d, plane)}, b{LoadAs(d, plane + elements - lanes)};
   std::int64_t x = lanes;
+  if (elements >= 8 * lanes) {  // two maxima would wait for themselves
+    Accumulator<D, Fold::max, false> c = a, e = b;
+    for (; x + 4 * lanes <= elements; x += 4 * lanes) {
+      a.Next(d, LoadAs(d, plane + x), nullptr);
+      b.Next(d, LoadAs(d, plane + x + lanes), nullptr);
+      c.Next(d, LoadAs(d, plane + x + 2 * lanes), nullptr);
+      e.Next(d, LoadAs(d, plane + x + 3 * lanes), nullptr);
+    }
+    a.Next(d, c.value, nullptr);
+    b.Next(d, e.value, nullptr);
+  }
   for (; x + 2 * lanes <= elements; x += 2 * lanes) {
     a.Next(d, LoadAs(d, plane + x), nullptr);
     b.Next(d, LoadAs(d, plane + x + lanes), nullptr);
@@ -109,7 +208,7 @@ void MaxOfWholePlanes(const WholePlanes& plan, const void* from, void* to, std::
                       char*) {
   const hn::ScalableTag<C> d;
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
+    const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
     C maxima[kWholeLanes];
     for (std::int64_t i = 0; i < count; ++i) {
       maxima[i] = MaxOfPlane(d, static_cast<const T*>(from) + (first + i) * plan.pitch, plan.rows * plan.width);
@@ -130,7 +229,7 @@ void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std:
   const std::int64_t piece = plan.streams ? smaller(elements, kStreamedPiece) : elements;
   StreamWriter writer;
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t first = unit * kWholeLanes, count = smaller(kWholeLanes, plan.planes - first);
+    const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
     HWY_ALIGN C values[kWholeLanes + hn::MaxLanes(d)] = {};
     T shares[kWholeLanes];
     LoadElements(static_cast<const T*>(from) + first, values, count);

@@ -10,6 +10,7 @@ namespace cenote::simd {
 /// small side follow each other.
 struct WholePlanes {
   std::int64_t planes, pitch;
+  std::int64_t group;        // planes of a unit, kWholeLanes at most
   std::int64_t rows, width;  // all rows of a plane, depth after depth
   std::int64_t extent;       // elements of the large side from its first to its last
   double divisor;
@@ -17,12 +18,12 @@ struct WholePlanes {
   bool streams;        // the large side is written around the caches
 };
 
-/// Planes of a unit, and the most columns of one that are added up in the lanes of a vector.
+/// The most planes of a unit, and the most lanes of vectors that columns are added up in.
 inline constexpr std::int64_t kWholeLanes = 16;
 /// Elements that are written around the caches in one go.
 inline constexpr std::int64_t kStreamedPiece = 1024;
 
-/// Units [begin, end). `scratch` has room for a plane of the forward, a piece of the backward, and a vector behind it.
+/// Units [begin, end). `scratch` has room for a piece of the backward, and a vector behind it.
 using WholePlanesFn = void (*)(const WholePlanes&, const void* from, void* to, std::int64_t begin, std::int64_t end,
                                char* scratch);
 

@@ -35,6 +35,12 @@ CENOTE_HOST_DEVICE constexpr bool is_identity(const Axis& axis) {
          axis.input == axis.output;
 }
 
+/// One window, which is the axis.
+CENOTE_HOST_DEVICE constexpr bool is_whole(const Axis& axis) {
+  return axis.rule == WindowRule::sliding && axis.output == 1 && axis.kernel == axis.input && axis.pad_begin == 0 &&
+         axis.pad_end == 0 && axis.dilation == 1;
+}
+
 /// The taps of one window along one axis: first, first + step, ..., count of them, all inside the input.
 struct Window {
   std::int64_t first;
