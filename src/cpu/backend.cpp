@@ -1,7 +1,8 @@
 // The CPU backend: which kernel for which problem.
-#include "cpu/column_band_kernel.hpp"
+#include "cpu/band_kernel.hpp"
 #include "cpu/block_kernel.hpp"
 #include "cpu/collect_kernel.hpp"
+#include "cpu/column_band_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
@@ -60,6 +61,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
+    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_collect_kernel(described, kernels);

@@ -136,6 +136,14 @@ inline constexpr std::int64_t kMostStripOutputs = std::int64_t{1} << 20;
 /// will expect.
 inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 
+/// Input bytes of the rows that other small windows are folded from in one go, half of an L1: not measured beside others. (One thread, row by row or in blocks before: 4x4/2 maxima
+/// over 256 planes of 64 x 64 510 us and 195, 2x2/1 over 512 of 26 x 26 160 and 125, 5x5/2 over 256 of 112 x 112 1325 and 900, 4x4/4 over 128 of 128 x 128 374 and 130; 4x4/4 averages over
+/// 512 of 64 x 64 503 and 105, 5x5/3 over 6144 of 17 x 17 586 and 457; 3x3/2 maxima of bytes over 512 of 112 x 112 1450 and 315.) Nothing is fetched early: those took 214, 120, 951, 205, 160, 516
+/// and 322 with the next band asked for.
+inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
+/// Windows along a row that see an element, above which sums over rows that are not short are left to rows. (One thread: 5x5/2 averages over 512 planes of 224 x 224 10.7 ms row by row, 21.2 in bands.)
+inline constexpr std::int64_t kMostBandOverlap = 2;
+
 /// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
 /// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
 /// and 80.) Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads

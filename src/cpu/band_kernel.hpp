@@ -1,0 +1,11 @@
+// Small windows of any shape over planar rows, forward, as a kernel.
+#pragma once
+
+#include "cpu/row_work.hpp"
+
+namespace cenote::simd {
+
+/// Null where the problem is another. `rows` is the same problem as rows, null where it cannot be.
+std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Target& target, const RowWork* rows);
+
+}  // namespace cenote::simd

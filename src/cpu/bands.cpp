@@ -1,0 +1,42 @@
+// Bands of the element types that are worth their code, once per instruction set.
+#include "cpu/bands.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/bands.cpp"
+#include <hwy/foreach_target.h>
+
+#include "cpu/bands-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace cenote::simd::HWY_NAMESPACE {
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+
+template <Fold kFold, class T, class C>
+Bands BandsWith() {
+  return {FoldBands<kFold, T, C>, static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>())), sizeof(C)};
+}
+
+Bands BandsOf(DType dtype, bool sums) {
+  switch (dtype) {
+    case DType::f32: return sums ? BandsWith<Fold::sum, float, float>() : BandsWith<Fold::max, float, float>();
+    case DType::u8: return sums ? Bands{} : BandsWith<Fold::max, std::uint8_t, std::uint8_t>();
+    default: return {};
+  }
+}
+
+#else
+
+Bands BandsOf(DType, bool) { return {}; }
+
+#endif
+
+}  // namespace cenote::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace cenote::simd {
+HWY_EXPORT(BandsOf);
+Bands bands_of(std::size_t target, DType dtype, bool sums) { return HWY_DISPATCH_TABLE(BandsOf)[target](dtype, sums); }
+}  // namespace cenote::simd
+#endif

@@ -1,0 +1,46 @@
+// Small windows of any shape over planar rows, forward: what their kernels need besides pointers.
+#pragma once
+
+#include "cpu/slice_divisors.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cenote::simd {
+
+/// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense. Every window has a tap inside.
+struct BandPlan {
+  std::int64_t source_pitch, target_pitch;
+  std::int64_t extent;                 // elements of the source from its first to its last
+  std::int64_t heights, width;         // of the input
+  std::int64_t slices, rows, columns;  // of the output
+  std::int64_t taps, stride, left;     // along the row, and its padding in front; strides of 3 only in lanes of 4 bytes
+  std::int64_t band, bands;            // output rows that are folded in one go, and how often that is in a slice
+  bool shares;                         // maxima: rows that several windows see are folded along once
+  bool streams;                        // results are written around the caches
+  std::vector<RowRange> depth_rows, height_rows;  // the slices of each output slice, and the rows of each output row
+  SliceDivisors divisors;                         // of sums and averages
+
+  // Scratch, bytes from the start of a slot.
+  std::size_t packed_at, kept_at, result_at, bytes;
+};
+
+/// The most taps along a row.
+inline constexpr std::int64_t kMostBandTaps = 16;
+
+/// Bands [begin, end).
+using BandsFn = void (*)(const BandPlan&, const void* source, void* target, std::int64_t begin, std::int64_t end,
+                         char* scratch);
+
+/// A function, and the most lanes of its vectors.
+struct Bands {
+  BandsFn function;  // null where there is none
+  std::int64_t lanes;
+  std::size_t lane;  // bytes of one
+};
+
+/// `target` indexes Highway's dispatch tables.
+Bands bands_of(std::size_t target, DType dtype, bool sums);
+
+}  // namespace cenote::simd
