@@ -2,6 +2,9 @@
 
 #if defined(_OPENMP)
 #include <omp.h>
+
+#include <algorithm>
+#include <atomic>
 #endif
 
 namespace cenote {
@@ -34,8 +37,27 @@ void OpenMPExecutor::parallel_for(std::int64_t count, Body body, void* context) 
 #if defined(_OPENMP)
   const int threads = concurrency();
   if (threads > 1 && count > 1) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t i = 0; i < count; ++i) body(context, i);
+    // Each thread begins with a stretch of its own, the same in every call, whose operands may still be in its caches; then it helps the others.
+    struct alignas(64) Stretch {
+      std::atomic<std::int64_t> next{0};
+      std::int64_t end = 0;
+    };
+    constexpr int kMostStretches = 64;
+    Stretch stretches[kMostStretches];
+    const int used = static_cast<int>(std::min<std::int64_t>({threads, kMostStretches, count}));
+    for (int i = 0; i < used; ++i) {
+      stretches[i].next.store(count * i / used, std::memory_order_relaxed);
+      stretches[i].end = count * (i + 1) / used;
+    }
+#pragma omp parallel num_threads(threads)
+    for (int i = 0, own = omp_get_thread_num() % used; i < used; ++i) {
+      Stretch& stretch = stretches[(own + i) % used];
+      for (;;) {
+        const std::int64_t piece = stretch.next.fetch_add(1, std::memory_order_relaxed);
+        if (piece >= stretch.end) break;
+        body(context, piece);
+      }
+    }
     return;
   }
 #endif
