@@ -45,9 +45,9 @@ void OpenMPExecutor::parallel_for(std::int64_t count, Body body, void* context) 
     constexpr int kMostStretches = 64;
     Stretch stretches[kMostStretches];
     const int used = static_cast<int>(std::min<std::int64_t>({threads, kMostStretches, count}));
-    for (int i = 0; i < used; ++i) {
-      stretches[i].next.store(count * i / used, std::memory_order_relaxed);
-      stretches[i].end = count * (i + 1) / used;
+    for (std::int64_t i = 0, first = 0; i < used; ++i) {
+      stretches[i].next.store(first, std::memory_order_relaxed);
+      stretches[i].end = first += count / used + (i < count % used ? 1 : 0);
     }
 #pragma omp parallel num_threads(threads)
     for (int i = 0, own = omp_get_thread_num() % used; i < used; ++i) {
