@@ -1,48 +1,13 @@
 #include "cpu/collect_kernel.hpp"
 
-#include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
-#include "cpu/scratch.hpp"
-#include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
+#include "cpu/unit_kernel.hpp"
 
-#include <atomic>
 #include <utility>
 
 namespace cenote::simd {
 namespace {
-
-class CollectKernel final : public Kernel {
- public:
-  CollectKernel(const Described& described, CollectPlan plan, CollectPlanesFn function)
-      : problem_(described.problem),
-        plan_(std::move(plan)),
-        function_(function),
-        bytes_(described.bytes_moved),
-        scratch_(slot_count(), plan_.bytes) {
-    explain =
-        "each vector of inputs adds up the gradients whose index names it, down the rows, because its windows are "
-        "small and few outputs see it";
-  }
-
-  Status run(const RunArgs& args) const noexcept override {
-    const RowPointers pointers = row_pointers(problem_, args);
-    std::atomic<bool> valid{true};
-    split(args.executor, plan_.planes, bytes_, [&](std::int64_t begin, std::int64_t end) {
-      const ScratchPool::Lease lease(scratch_);
-      if (!function_(plan_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
-    });
-    if (valid) return {};
-    return find_invalid_index(problem_, args.saved_indices);
-  }
-
- private:
-  Problem problem_;
-  CollectPlan plan_;
-  CollectPlanesFn function_;
-  std::int64_t bytes_;
-  ScratchPool scratch_;
-};
 
 /// What CollectPlane is compiled for: 2 rows one apart, 3 one or two, 4 two apart, as many outputs along the row as down the rows.
 bool has_small_windows(const Axis& height, const Axis& width) {
@@ -121,7 +86,11 @@ std::unique_ptr<Kernel> make_collect_kernel(const Described& described, const Ro
   const std::int64_t copied = source.count + lanes;
   plan.taps_at = plan.gradients_at + line(copied * static_cast<std::int64_t>(size_of(p.dtype)));
   plan.bytes = plan.taps_at + line(copied);
-  return std::make_unique<CollectKernel>(described, std::move(plan), kernels.collect_planes);
+  const std::int64_t units = plan.planes;
+  return make_unit_kernel(
+      described, std::move(plan), units, kernels.collect_planes,
+      "each vector of inputs adds up the gradients whose index names it, down the rows, because its windows are "
+      "small and few outputs see it");
 }
 
 }  // namespace cenote::simd

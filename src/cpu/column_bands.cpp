@@ -45,6 +45,7 @@ struct ColumnBand {
   const float* source[kMostColumnRows];
   float* target[kColumnRows];
   int count;                        // source rows of a slice
+  bool streams;                     // the target is written around the caches
   std::int64_t slices, slice_step;  // elements from slice to slice
 };
 
@@ -145,7 +146,7 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       float* at = band.target[r] + to + v * lanes;
-      if (plan.streams) {
+      if (band.streams) {
         hn::Stream(best[r][v], d, at);
       } else {
         hn::StoreU(best[r][v], d, at);
@@ -172,7 +173,9 @@ HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand
     // What is left ends with the last channel, and may begin with some that are done: there are so many (see make_column_band_kernel).
     const std::int64_t vectors = ceil_div(plan.channels - c, lanes);
     c = plan.channels - vectors * lanes;
-    if (vectors == 3) {
+    if (vectors == kVectors) {  // the last of them in part
+      FoldColumnBand<kRows, kVectors, kTaps>(plan, band, offsets, c, to + c);
+    } else if (vectors == 3) {
       FoldColumnBand<kRows, 3, kTaps>(plan, band, offsets, c, to + c);
     } else if (vectors == 2) {
       FoldColumnBand<kRows, 2, kTaps>(plan, band, offsets, c, to + c);
@@ -192,6 +195,7 @@ HWY_INLINE void FoldBand(const ColumnBandPlan& plan, const ColumnBand& band) {
 /// See ColumnBandsFn.
 void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end) {
   const RowTensor &source = plan.source, &target = plan.target;
+  const bool streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t n = unit / plan.bands / plan.depths, od = unit / plan.bands % plan.depths;
     const std::int64_t first = unit % plan.bands * plan.band, last = smaller(first + plan.band, plan.rows);
@@ -203,6 +207,7 @@ void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, s
       const std::int64_t left = last - row, rows = left >= 4 ? 4 : left >= 2 ? 2 : 1;
       ColumnBand band{};
       band.slices = slices.count;
+      band.streams = streams;
       band.slice_step = slices.step * source.depth;
       band.count = static_cast<int>((rows - 1) * plan.stride + plan.kernel);
       for (int i = 0; i < band.count; ++i) {
@@ -220,7 +225,7 @@ void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, s
       row += rows;
     }
   }
-  if (plan.streams) hwy::FlushStream();
+  if (streams) hwy::FlushStream();
 }
 
 ColumnBandsFn ColumnBandsOf(DType dtype) { return dtype == DType::f32 ? MaxOfColumnBands : nullptr; }

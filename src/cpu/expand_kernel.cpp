@@ -1,45 +1,14 @@
 #include "cpu/expand_kernel.hpp"
 
 #include "cpu/dense_planes.hpp"
-#include "cpu/scratch.hpp"
-#include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
+#include "cpu/unit_kernel.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace cenote::simd {
 namespace {
-
-class ExpandKernel final : public Kernel {
- public:
-  ExpandKernel(const Described& described, ExpandPlan plan, ExpandPlanesFn function)
-      : problem_(described.problem),
-        plan_(std::move(plan)),
-        function_(function),
-        bytes_(described.bytes_moved),
-        scratch_(slot_count(), plan_.bytes) {
-    explain =
-        "vectors of each row of gradients, turned into the columns that they were averages of, because few outputs "
-        "see an input";
-  }
-
-  Status run(const RunArgs& args) const noexcept override {
-    const RowPointers pointers = row_pointers(problem_, args);
-    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
-      const ScratchPool::Lease lease(scratch_);
-      function_(plan_, pointers, begin, end, lease.data());
-    });
-    return {};
-  }
-
- private:
-  Problem problem_;
-  ExpandPlan plan_;
-  ExpandPlanesFn function_;
-  std::int64_t bytes_;
-  ScratchPool scratch_;
-};
 
 /// The first columns of vectors that cover a row, the ragged end from its last whole vector.
 template <class Visit>
@@ -184,7 +153,11 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
   plan.paced_at = line((plan.apart ? 0 : sums * plan.sum_pitch) * static_cast<std::int64_t>(sizeof(float)));
   plan.bytes = plan.paced_at + plan.paced.bytes();
-  return std::make_unique<ExpandKernel>(described, std::move(plan), kernels.expand_planes);
+  const std::int64_t units = plan.units();
+  return make_unit_kernel(
+      described, std::move(plan), units, kernels.expand_planes,
+      "vectors of each row of gradients, turned into the columns that they were averages of, because few outputs "
+      "see an input");
 }
 
 }  // namespace cenote::simd

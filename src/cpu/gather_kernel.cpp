@@ -1,48 +1,15 @@
 #include "cpu/gather_kernel.hpp"
 
-#include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
-#include "cpu/scratch.hpp"
-#include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
+#include "cpu/unit_kernel.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <utility>
 
 namespace cenote::simd {
 namespace {
-
-class GatherKernel final : public Kernel {
- public:
-  GatherKernel(const Described& described, GatherPlan plan, GatherPlanesFn function)
-      : problem_(described.problem),
-        plan_(std::move(plan)),
-        function_(function),
-        bytes_(described.bytes_moved),
-        scratch_(slot_count(), plan_.bytes) {
-    explain = "each input gathers from the outputs whose index names it, row after row, because its windows are narrow";
-  }
-
-  Status run(const RunArgs& args) const noexcept override {
-    const RowPointers pointers = row_pointers(problem_, args);
-    std::atomic<bool> valid{true};
-    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
-      const ScratchPool::Lease lease(scratch_);
-      if (!function_(plan_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
-    });
-    if (valid) return {};
-    return find_invalid_index(problem_, args.saved_indices);
-  }
-
- private:
-  Problem problem_;
-  GatherPlan plan_;
-  GatherPlanesFn function_;
-  std::int64_t bytes_;
-  ScratchPool scratch_;
-};
 
 /// Two columns two apart, or three columns one or two apart, and no higher than wide. No input slice is seen by two output slices.
 bool has_narrow_windows(const Axis (&axis)[3]) {
@@ -148,7 +115,10 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   plan.carry_at = plan.values_at + line((plan.value_extent + kGatherMargin) * size);
   plan.paced_at = plan.carry_at + line(2 * plan.carry_pitch * 4);
   plan.bytes = plan.paced_at + plan.paced.bytes();
-  return std::make_unique<GatherKernel>(described, std::move(plan), kernels.gather_planes);
+  const std::int64_t units = plan.units();
+  return make_unit_kernel(
+      described, std::move(plan), units, kernels.gather_planes,
+      "each input gathers from the outputs whose index names it, row after row, because its windows are narrow");
 }
 
 }  // namespace cenote::simd

@@ -1,46 +1,13 @@
 #include "cpu/pick_kernel.hpp"
 
-#include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
-#include "cpu/scratch.hpp"
-#include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
+#include "cpu/unit_kernel.hpp"
 
-#include <atomic>
 #include <utility>
 
 namespace cenote::simd {
 namespace {
-
-class PickKernel final : public Kernel {
- public:
-  PickKernel(const Described& described, PickPlan plan, PickPlanesFn function)
-      : problem_(described.problem),
-        plan_(std::move(plan)),
-        function_(function),
-        bytes_(described.bytes_moved),
-        scratch_(slot_count(), plan_.bytes) {
-    explain = "each vector of inputs keeps the gradients whose index names it, because its windows share nothing";
-  }
-
-  Status run(const RunArgs& args) const noexcept override {
-    const RowPointers pointers = row_pointers(problem_, args);
-    std::atomic<bool> valid{true};
-    split(args.executor, plan_.units(), bytes_, [&](std::int64_t begin, std::int64_t end) {
-      const ScratchPool::Lease lease(scratch_);
-      if (!function_(plan_, pointers, begin, end, lease.data())) valid.store(false, std::memory_order_relaxed);
-    });
-    if (valid) return {};
-    return find_invalid_index(problem_, args.saved_indices);
-  }
-
- private:
-  Problem problem_;
-  PickPlan plan_;
-  PickPlanesFn function_;
-  std::int64_t bytes_;
-  ScratchPool scratch_;
-};
 
 /// Windows that share nothing, and none of which is cut off.
 bool is_apart(const Axis& axis) {
@@ -120,7 +87,7 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKe
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   const std::int64_t planes = plan.planes;
   const bool joined = join_planes(target.count, source.count, plan);
-  if (width.input < kLeastPicked || width.input > kMostExpanded) return nullptr;
+  if (width.input < kLeastPicked || width.input > kMostExpanded || depth.input > kMostColumnSlices) return nullptr;
   if (!joined && height.input * width.input < kLeastPickedSlice) return nullptr;
   make_tables(lanes, plan);
   // Few slices are shared between threads in bands.
@@ -139,7 +106,12 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKe
   plan.taps_at = plan.gradients_at + line(copied * size);
   plan.paced_at = plan.taps_at + line(copied);
   plan.bytes = plan.paced_at + plan.paced.bytes();
-  return std::make_unique<PickKernel>(described, std::move(plan), kernels.pick_planes);
+  if (plan.bytes > static_cast<std::size_t>(kMostStripBytes))
+    return nullptr;  // rows far apart are put together with all between them
+  const std::int64_t units = plan.units();
+  return make_unit_kernel(
+      described, std::move(plan), units, kernels.pick_planes,
+      "each vector of inputs keeps the gradients whose index names it, because its windows share nothing");
 }
 
 }  // namespace cenote::simd

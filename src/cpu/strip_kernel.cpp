@@ -2,9 +2,8 @@
 
 #include "cpu/check_indices.hpp"
 #include "cpu/dense_planes.hpp"
-#include "cpu/scratch.hpp"
-#include "cpu/split.hpp"
 #include "cpu/thresholds.hpp"
+#include "cpu/unit_kernel.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -13,35 +12,6 @@
 
 namespace cenote::simd {
 namespace {
-
-class StripKernel final : public Kernel {
- public:
-  StripKernel(const Described& described, StripPlan plan, StripsFn function)
-      : problem_(described.problem),
-        plan_(std::move(plan)),
-        function_(function),
-        bytes_(described.bytes_moved),
-        scratch_(slot_count(), plan_.bytes) {
-    explain = "vectors of columns down the rows of each plane, " + std::to_string(plan_.band) +
-              " rows of outputs at a time, because its windows are small";
-  }
-
-  Status run(const RunArgs& args) const noexcept override {
-    const RowPointers pointers = row_pointers(problem_, args);
-    split(args.executor, plan_.planes, bytes_, [&](std::int64_t begin, std::int64_t end) {
-      const ScratchPool::Lease lease(scratch_);
-      function_(plan_, pointers, begin, end, lease.data());
-    });
-    return {};
-  }
-
- private:
-  Problem problem_;
-  StripPlan plan_;
-  StripsFn function_;
-  std::int64_t bytes_;
-  ScratchPool scratch_;
-};
 
 bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
@@ -165,7 +135,10 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (p.with_indices && (plan.left > 0 || plan.top > 0)) make_first_codes(p, lanes, plan);
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
   if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;
-  return std::make_unique<StripKernel>(described, std::move(plan), function);
+  const std::string why = "vectors of columns down the rows of each plane, " + std::to_string(plan.band) +
+                          " rows of outputs at a time, because its windows are small";
+  const std::int64_t units = plan.planes;
+  return make_unit_kernel(described, std::move(plan), units, function, why);
 }
 
 }  // namespace cenote::simd

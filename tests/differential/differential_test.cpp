@@ -100,6 +100,17 @@ TEST(Differential, EveryChannelCount) {
   }
 }
 
+/// Every remainder of channels beside whole vectors, in bands of four, two and one rows of outputs.
+TEST(Differential, EveryRemainderOfChannels) {
+  const auto settings = every_target();
+  for (int channels = 41; channels <= 130; ++channels) {
+    const std::string c = "n1c" + std::to_string(channels);
+    expect_right("max2d f32 nhwc " + c + " h9w3 k3 s1 idx:window", settings);
+    expect_right("max2d f32 nhwc " + c + " h6w5 k2 s2 ties idx:window", settings);
+    expect_right("avg2d f32 nhwc " + c + " h5w6 k3 s1 p1 nopad", settings);
+  }
+}
+
 TEST(Differential, EveryKernelStrideAndDilation) {
   const auto settings = every_target();
   for (int kernel = 1; kernel <= 31; ++kernel) {
