@@ -321,19 +321,20 @@ bool Forward::few_outputs(Launches& result) {
 
 void Forward::deep_maxima(Launches& result, Way way) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-  const Function function = kernels_.fold_deep(way, static_cast<int>(w.pad_begin));
-  if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || d.kernel != 3 || d.stride != 2 ||
-      d.dilation != 1 || h.kernel != 3 || h.stride != 2 || w.stride != 2 || is_few(false)) {
+  const Function function = kernels_.fold_deep(way, static_cast<int>(w.pad_begin), static_cast<int>(w.stride));
+  if (function.entry == nullptr || fold() != Fold::max || p_.with_indices || d.kernel != 3 || d.stride != w.stride ||
+      d.dilation != 1 || h.kernel != 3 || h.stride != w.stride || is_few(false)) {
     return;
   }
   const int paired = result.vector.paired;
-  const std::int64_t pairs = ceil_div(d.output, kDeepOutputs);
-  result.vector = walk(p_, function, false, way == Way::channels, 4);
+  const std::int64_t outputs = w.stride == 1 ? kDeepOutputs<1> : kDeepOutputs<2>;
+  const std::int64_t groups = ceil_div(d.output, outputs);
+  result.vector = walk(p_, function, false, way == Way::channels, w.stride == 1 ? 7 : 4);
   result.vector.paired = paired;
-  result.vector.narrow.grid.flat = pairs == 1;
-  result.vector.narrow.grid.depth = Divisor<std::int32_t>(pairs);
-  result.vector.threads_per_entry = result.vector.threads_per_entry / d.output * pairs;
-  result.name += ", two slices at once";
+  result.vector.narrow.grid.flat = groups == 1;
+  result.vector.narrow.grid.depth = Divisor<std::int32_t>(groups);
+  result.vector.threads_per_entry = result.vector.threads_per_entry / d.output * groups;
+  result.name += ", " + std::to_string(outputs) + " slices at once";
 }
 
 void Forward::packed_maxima(Launches& result) {

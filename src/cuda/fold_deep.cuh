@@ -1,31 +1,34 @@
-// Maxima of 3x3x3 windows two apart along every axis: a thread makes outputs of two slices, which share one, and walks down a strip of
-// them, so that rows and slices that windows share cross to the multiprocessor little more than once.
+// Maxima of 3x3x3 windows one or two apart along every axis: a thread makes outputs of some slices, which share others, and walks down a
+// strip of them, so that rows and slices that windows share cross to the multiprocessor little more than once.
 #pragma once
 
 #include "cuda/fold_down.cuh"
 
 namespace cenote::gpu {
 
-inline constexpr int kDeepOutputs = 2, kDeepSlices = 2 * kDeepOutputs + 1;
+/// Slices of outputs to a thread.
+template <int kStride>
+inline constexpr int kDeepOutputs = kStride == 1 ? 4 : 2;
 
 /// kLanes outputs are neighbouring channels, or columns of planar tensors with aligned rows. First along a row, then along the depth,
 /// then down: where every order gives the same bits, that is. Where a result is zero or a NaN, it is folded again in the order that the
 /// rule asks for. No dilation, no empty window.
-template <class T, int kLanes, Lanes kAs, int kPadding>
-__global__ void __launch_bounds__(kBlock, 3)
+template <class T, int kLanes, Lanes kAs, int kPadding, int kStride>
+__global__ void __launch_bounds__(kBlock, kStride == 1 ? 2 : 3)
     fold_deep(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
+  constexpr int kOutputs = kDeepOutputs<kStride>, kSlices = (kOutputs - 1) * kStride + 3, kKept = 3 - kStride;
   const Int thread = thread_of_grid<Int>();
   if (thread >= p.grid.threads) return;
   Place<Int> place = p.grid.place(thread);
   place.y *= p.strip;
-  place.z *= kDeepOutputs;
+  place.z *= kOutputs;
   if constexpr (kAs == Lanes::columns) place.x *= kLanes;
-  const RowReader<T, kLanes, kAs, Fold::max, false, 3, 2, kPadding> reader(p, place.x);
+  const RowReader<T, kLanes, kAs, Fold::max, false, 3, kStride, kPadding> reader(p, place.x);
   const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c);
   const Int height = p.axis[1].input, depth = p.axis[0].input;
-  const Int front = 2 * place.z - p.axis[0].pad_begin;
+  const Int front = kStride * place.z - p.axis[0].pad_begin;
   // Outside, the nearest row and slice again: maxima do not change by it.
   auto row_near = [&](Int z, Int y) {
     return input + least(most(z, 0), depth - 1) * p.input.d + least(most(y, 0), height - 1) * p.input.h;
@@ -38,30 +41,30 @@ __global__ void __launch_bounds__(kBlock, 3)
     return result;
   };
   /// Row y of all slices, folded for each output along the depth.
-  auto fold_row = [&](Int y, Lane(&rows)[kDeepOutputs]) {
-    Lane slices[kDeepSlices];
+  auto fold_row = [&](Int y, Lane(&rows)[kOutputs]) {
+    Lane slices[kSlices];
 #pragma unroll
-    for (int s = 0; s < kDeepSlices; ++s) {
+    for (int s = 0; s < kSlices; ++s) {
       Lane taps[3];
       reader.load_taps(row_near(front + s, y), true, taps);
       slices[s] = larger_of(larger_of(taps[0], taps[1]), taps[2]);
     }
 #pragma unroll
-    for (int j = 0; j < kDeepOutputs; ++j)
-      rows[j] = larger_of(larger_of(slices[2 * j], slices[2 * j + 1]), slices[2 * j + 2]);
+    for (int j = 0; j < kOutputs; ++j)
+      rows[j] = larger_of(larger_of(slices[kStride * j], slices[kStride * j + 1]), slices[kStride * j + 2]);
   };
   const Int end = least(place.y + p.strip, p.axis[1].output);
   T* output = static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x);
-  Lane above[kDeepOutputs];
-  fold_row(2 * place.y - p.axis[1].pad_begin, above);
-  for (Int y = place.y; y < end; ++y) {
-    const Int top = 2 * y - p.axis[1].pad_begin;
-    Lane middle[kDeepOutputs], below[kDeepOutputs];
-    fold_row(top + 1, middle);
-    fold_row(top + 2, below);
+  Lane rows[3][kOutputs];
 #pragma unroll
-    for (int j = 0; j < kDeepOutputs; ++j) {
-      Lane result = larger_of(larger_of(above[j], middle[j]), below[j]);
+  for (int r = 0; r < kKept; ++r) fold_row(kStride * place.y - p.axis[1].pad_begin + r, rows[r]);
+  for (Int y = place.y; y < end; ++y) {
+    const Int top = kStride * y - p.axis[1].pad_begin;
+#pragma unroll
+    for (int r = kKept; r < 3; ++r) fold_row(top + r, rows[r]);
+#pragma unroll
+    for (int j = 0; j < kOutputs; ++j) {
+      Lane result = larger_of(larger_of(rows[0][j], rows[1][j]), rows[2][j]);
       bool doubtful = false;
 #pragma unroll
       for (int i = 0; i < kLanes; ++i) doubtful = doubtful || is_doubtful(result.lane[i]);
@@ -69,7 +72,7 @@ __global__ void __launch_bounds__(kBlock, 3)
         for (Int tap = 0; tap < 9; ++tap) {
           const Int z = tap / 3, y_tap = tap - 3 * z;
           Lane taps[3];
-          reader.load_taps(row_near(front + 2 * j + z, top + y_tap), true, taps);
+          reader.load_taps(row_near(front + kStride * j + z, top + y_tap), true, taps);
 #pragma unroll
           for (int t = 0; t < 3; ++t) {
 #pragma unroll
@@ -91,7 +94,8 @@ __global__ void __launch_bounds__(kBlock, 3)
           }
         }
       }
-      above[j] = below[j];
+#pragma unroll
+      for (int r = 0; r < kKept; ++r) rows[r][j] = rows[r + kStride][j];
     }
     output += p.output.h;
   }

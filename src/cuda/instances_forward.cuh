@@ -55,11 +55,16 @@ struct ForwardInstances {
     }
     return {};
   }
-  static Function deep_maxima(Way way, int padding) {
+  static Function deep_maxima(Way way, int padding, int stride) {
     if constexpr (kTuned) {
-      if (way == Way::channels) return function(&gpu::fold_deep<T, 4, Lanes::channels, 0>, 1, 1, 4);
-      if (way == Way::columns && padding == 0) return function(&gpu::fold_deep<T, 4, Lanes::columns, 0>, 1, 4);
-      if (way == Way::columns && padding == 1) return function(&gpu::fold_deep<T, 4, Lanes::columns, 1>, 1, 4);
+      if (way == Way::channels)
+        return stride == 1 ? function(&gpu::fold_deep<T, 4, Lanes::channels, 0, 1>, 1, 1, 4)
+                           : function(&gpu::fold_deep<T, 4, Lanes::channels, 0, 2>, 1, 1, 4);
+      if (way == Way::columns && padding == 1)
+        return stride == 1 ? function(&gpu::fold_deep<T, 4, Lanes::columns, 1, 1>, 1, 4)
+                           : function(&gpu::fold_deep<T, 4, Lanes::columns, 1, 2>, 1, 4);
+      if (way == Way::columns && padding == 0 && stride == 2)
+        return function(&gpu::fold_deep<T, 4, Lanes::columns, 0, 2>, 1, 4);
     }
     return {};
   }

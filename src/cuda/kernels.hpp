@@ -66,8 +66,8 @@ struct Kernels {
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs; these take Few alone.
   Function (*fold_few)(Fold fold, bool indices, int kernel, bool channels_fastest);
-  /// Maxima of 3x3x3 windows two apart.
-  Function (*fold_deep)(Way way, int padding);
+  /// Maxima of 3x3x3 windows one or two apart.
+  Function (*fold_deep)(Way way, int padding, int stride);
   /// Maxima of 3x3 windows two apart, padding 1, planar tensors with aligned rows of elements of one or two bytes, several to a
   /// register; `columns` outputs beside each other: 16 bytes of them, or half as many, which is what there is with indices.
   Function (*fold_packed_maxima)(bool indices, int columns);
