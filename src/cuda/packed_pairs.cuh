@@ -7,6 +7,35 @@
 
 namespace cenote::gpu {
 
+/// Maxima of 2x2 windows of 16-bit elements, two to a register: down first, then along. Those that are zero or a NaN are folded again in the
+/// order that the rule asks for.
+template <class T, int kCount>
+__device__ inline Vector<T, kCount> largest_of_pairs(const Vector<T, 2> (&upper)[kCount],
+                                                     const Vector<T, 2> (&lower)[kCount]) {
+  Vector<T, kCount> result;
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) {
+    const Vector<T, 2> one = larger_lanes(upper[i], lower[i]), two = larger_lanes(upper[i + 1], lower[i + 1]);
+    const Vector<T, 2> left{{one.lane[0], two.lane[0]}}, right{{one.lane[1], two.lane[1]}};
+    const Vector<T, 2> best = larger_lanes(left, right);
+    result.lane[i] = best.lane[0];
+    result.lane[i + 1] = best.lane[1];
+  }
+  bool doubtful = false;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) doubtful = doubtful || is_doubtful(result.lane[i]);
+  if (doubtful) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      result.lane[i] = upper[i].lane[0];
+      for (const T tap : {upper[i].lane[1], lower[i].lane[0], lower[i].lane[1]}) {
+        if (beats<Fold::max>(tap, result.lane[i])) result.lane[i] = tap;
+      }
+    }
+  }
+  return result;
+}
+
 /// Forward: a thread makes a few outputs that follow each other, from pairs of elements.
 template <class T, Fold kFold, bool kIndices>
 __global__ void __launch_bounds__(kBlock)
@@ -40,8 +69,10 @@ __global__ void __launch_bounds__(kBlock)
   Vector<T, kCount> result;
   Int codes[kCount];
   Folded<T, kFold> sums[kCount];
+  constexpr bool kHalves = kFold == Fold::max && !kIndices && sizeof(T) == 2;
+  if constexpr (kHalves) result = largest_of_pairs(upper, lower);
 #pragma unroll
-  for (int i = 0; i < kCount; ++i) {
+  for (int i = 0; i < kCount && !kHalves; ++i) {
     const T taps[4] = {upper[i].lane[0], upper[i].lane[1], lower[i].lane[0], lower[i].lane[1]};
     if constexpr (is_extreme<kFold>) {
       T best = taps[0];
