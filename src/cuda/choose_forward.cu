@@ -201,6 +201,7 @@ bool Forward::forward_slide(Launches& result) {
   result.name = "slides down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
   if (channels_fastest && channel_vectors({&p_.input, &p_.output}))
     result.vector = walk(p_, kernels_.slide_down(Way::channels, false), false, true, rows_of(8));
+  if (slide_planes(result)) return true;
   if (!channels_fastest && p_.input.w == 1 && p_.output.w == 1 && w.input == w.output && w.pad_begin == 1 &&
       !is_few(false)) {
     Launch lanes = walk(p_, kernels_.slide_lanes(), false, false, rows_of(18));
@@ -209,21 +210,25 @@ bool Forward::forward_slide(Launches& result) {
       lanes.tiles = ceil_div(items, kBlock / 32 * kSlideLanes);
       result.scalar = lanes;
     }
-    slide_planes(result);
   }
   return true;
 }
 
 bool Forward::slide_planes(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
-  const Function function = kernels_.slide_planes(fold(), false);
-  if (function.entry == nullptr || p_.with_indices || h.kernel != 3 || h.stride != 1 || w.stride != 1 ||
-      w.input != w.output || w.pad_begin != 1 || d.input != 1 || d.output != 1 || d.kernel != 1 || is_few(false) ||
-      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false)) {
+  auto function_for = [&](bool own_divisors) {
+    return kernels_.slide_planes(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(h.stride),
+                                 own_divisors);
+  };
+  const Function function = function_for(false);
+  if (function.entry == nullptr || h.stride != w.stride || d.input != 1 || d.output != 1 || d.kernel != 1 ||
+      is_few(false) || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
   Launch launch = make_launch(p_, function, false, false, false, 1);
-  if (fold() == Fold::sum && !launch.narrow.uniform_divisor) launch.entry = kernels_.slide_planes(fold(), true).entry;
+  if (fold() == Fold::sum && !launch.narrow.uniform_divisor) launch.entry = function_for(true).entry;
+  if (fold() == Fold::square) launch.narrow.count_include_pad = true;  // what a norm is scaled by
   if (!cut_slides(launch, p_, function)) return false;
   result.scalar = launch;
   result.name = std::to_string(launch.narrow.tiling.planes) + " planes in shared memory, slides down strips of " +
@@ -245,7 +250,6 @@ bool Forward::forward_down(Launches& result) {
   const auto kernel = static_cast<int>(h.kernel), stride = static_cast<int>(h.stride);
   const bool deep = d.kernel > 1, indices = p_.with_indices;
   if (deep && fold() == Fold::sum && is_channels_fastest(p_.input, p_, w.input)) return false;
-  if (fold() == Fold::max && slide_planes(result)) return true;
   // Short strips: neighbouring blocks work on neighbouring memory. The more windows share, the taller (measured on an H200).
   const std::int64_t rows = h.stride == 1                                  ? (indices                                      ? 2
                                                                               : is_channels_fastest(p_.input, p_, w.input) ? 6
@@ -256,6 +260,7 @@ bool Forward::forward_down(Launches& result) {
     return kernels_.fold_down(way, fold(), indices, kernel, stride, padding, deep);
   };
   const Function single = function_for(Way::single, 0);
+  if ((single.entry == nullptr || fold() == Fold::max) && slide_planes(result)) return true;
   if (single.entry == nullptr) return false;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
   // Narrow rows that are not aligned leave little to a warp, and indices of others are stored in many pieces: tiles of whole rows then.
@@ -278,7 +283,8 @@ bool Forward::forward_down(Launches& result) {
   // Only where there is no other way for aligned rows: sums would be added up in another order there.
   auto by_columns = [&] {
     Launches windows;
-    if (result.vector.entry == nullptr && is_better_by_columns(narrow) && forward_tile_windows(windows))
+    if (result.vector.entry != nullptr) return true;
+    if (slide_planes(windows) || (is_better_by_columns(narrow) && forward_tile_windows(windows)))
       result.scalar = windows.scalar, result.name = windows.name;
     return true;
   };

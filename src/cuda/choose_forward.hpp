@@ -37,7 +37,7 @@ class Forward : public Choice {
   bool forward_turned(Launches& result);
   /// Sums of 3x3 windows one apart.
   bool forward_slide(Launches& result);
-  /// Windows of 3x3 one apart over planes that a block can keep whole.
+  /// Small windows that overlap, over planes that a block can keep whole.
   bool slide_planes(Launches& result);
   /// Small square windows, by threads that walk down.
   bool forward_down(Launches& result);

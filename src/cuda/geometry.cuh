@@ -192,8 +192,9 @@ struct Tiling {
   Int items;                               // work items in a tile
   Divisor<Int> source_y, source_z;         // gathers: rows and slices of outputs kept for a tile
   Int total_planes;
-  Int pitch;     // bytes between the source's slices in shared memory, where they are apart
-  Int codes_at;  // bytes before the second array in shared memory
+  Int pitch;       // bytes between the source's slices in shared memory, where they are apart
+  Int codes_at;    // bytes before the second array in shared memory
+  Int results_at;  // and before the one between it and the first, where there are three
 };
 
 /// Tiles of cells of elements, and the outputs kept in shared memory for one.

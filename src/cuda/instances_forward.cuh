@@ -244,14 +244,29 @@ struct ForwardInstances {
     if constexpr (kTuned) return function(&gpu::slide_lanes<T, 4>);
     return {};
   }
-  static Function plane_slides(Fold fold, bool own_divisors) {
-    // Three words of shared memory to a thread: neighbours' lie in different banks.
-    constexpr int kColumns = 12 / static_cast<int>(sizeof(T));
+  template <Fold kFold, bool kIndices, bool kOwnDivisors>
+  static Function plane_slides_of(int kernel, int stride) {
+    // Three words of shared memory to a thread: neighbours' lie in different banks. With indices, fewer registers.
+    constexpr int kColumns = kIndices ? 3 : 12 / static_cast<int>(sizeof(T));
+    if (kernel == 3 && stride == 1)
+      return function(&gpu::slide_planes<T, kFold, kIndices, 3, 1, kColumns, kOwnDivisors>, 1, kColumns);
+    if (kernel == 2 && stride == 1)
+      return function(&gpu::slide_planes<T, kFold, kIndices, 2, 1, kColumns, kOwnDivisors>, 1, kColumns);
+    if constexpr (!is_extreme<kFold>) {
+      if (kernel == 3 && stride == 2)
+        return function(&gpu::slide_planes<T, kFold, kIndices, 3, 2, 3, kOwnDivisors>, 1, 3);
+    }
+    return {};
+  }
+  static Function plane_slides(Fold fold, bool indices, int kernel, int stride, bool own_divisors) {
     if constexpr (kTuned) {
       if (fold == Fold::sum)
-        return own_divisors ? function(&gpu::slide_planes<T, Fold::sum, kColumns, true>, 1, kColumns)
-                            : function(&gpu::slide_planes<T, Fold::sum, kColumns, false>, 1, kColumns);
-      if (fold == Fold::max) return function(&gpu::slide_planes<T, Fold::max, kColumns, false>, 1, kColumns);
+        return own_divisors ? plane_slides_of<Fold::sum, false, true>(kernel, stride)
+                            : plane_slides_of<Fold::sum, false, false>(kernel, stride);
+      if (fold == Fold::square) return plane_slides_of<Fold::square, false, true>(kernel, stride);
+      if (fold == Fold::max)
+        return indices ? plane_slides_of<Fold::max, true, false>(kernel, stride)
+                       : plane_slides_of<Fold::max, false, false>(kernel, stride);
     }
     return {};
   }

@@ -78,16 +78,16 @@ struct Kernels {
   Function (*slide_down)(Way way, bool planar);
   /// The same for planar tensors, as many outputs as inputs along the width.
   Function (*slide_lanes)();
-  /// The same and maxima for small planes of dense planar tensors; `own_divisors`: not all windows have the same.
-  Function (*slide_planes)(Fold fold, bool own_divisors);
+  /// Small windows that overlap, small planes of dense planar tensors; `own_divisors`: not all windows have the same.
+  Function (*slide_planes)(Fold fold, bool indices, int kernel, int stride, bool own_divisors);
   /// The same for planar tensors with aligned rows; `height` may be 1 where the pool has one axis.
   Function (*fold_rows)(Fold fold, bool indices, int height, int kernel, int stride, int padding);
   /// The same from shared memory, dense planar tensors.
   Function (*fold_tiles)(Fold fold, bool indices, int kernel, int stride);
   /// Any windows from shared memory, `group` (1, 8, 32) threads to each.
   Function (*fold_staged)(Fold fold, bool indices, int group);
-  /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32) threads to each; `staged`: through shared memory (not
-  /// 32).
+  /// Windows that are whole planes of dense planar tensors, `group` (4, 8, 32 to 256) threads to each; `staged`: through shared memory
+  /// (4 and 8).
   Function (*fold_planes)(Fold fold, bool indices, int group, bool staged);
   /// Sums of the same for elements of two bytes.
   Function (*sum_planes)();

@@ -208,15 +208,21 @@ void group_planes(Launch& launch, const Problem& p, std::int64_t together, int t
 bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
   // Ten blocks and more on a multiprocessor of a large GPU; planes so large that there are fewer are cut into strips elsewhere.
   constexpr std::int64_t kWantedBytes = 20 << 10, kMostSlideBytes = 26 << 10;
-  const std::int64_t planes = p.batch * p.channels, height = p.axis[1].output, width = p.axis[2].output;
+  const std::int64_t planes = p.batch * p.channels, height = p.axis[1].output, outputs = height * p.axis[2].output;
+  const std::int64_t stride = p.axis[1].stride, width = p.axis[2].input;
   const auto element = static_cast<std::int64_t>(size_of(p.dtype));
-  const std::int64_t across = ceil_div(width, function.columns);
-  // A row of zeros, and what a thread may read behind the last row.
-  const std::int64_t zeros = ceil_div((width + kSlideMargin) * element, 16) * 16;
+  const std::int64_t across = ceil_div(p.axis[2].output, function.columns);
+  // A row of nothing, what a thread may read behind the last row, results, and codes.
+  const std::int64_t nothing = kSlideBefore + ceil_div((width + kSlideMargin) * element, 16) * 16;
   auto source_bytes = [&](std::int64_t count) {
-    return zeros + ceil_div((count * p.axis[1].input * width + kSlideMargin) * element, 16) * 16 + 16;
+    return nothing + ceil_div((count * p.axis[1].input * width + kSlideMargin) * element, 16) * 16 + 16;
   };
-  auto bytes = [&](std::int64_t count) { return source_bytes(count) + count * height * width * element + 16; };
+  auto result_bytes = [&](std::int64_t count) {
+    return source_bytes(count) + ceil_div(count * outputs * element, 16) * 16 + 16;
+  };
+  auto bytes = [&](std::int64_t count) {
+    return result_bytes(count) + (p.with_indices ? count * outputs * 4 + 16 : 0);
+  };
   if (planes > INT32_MAX / 2 || bytes(1) > kMostSlideBytes) return false;
   std::int64_t together = 1, strips = 1;
   double best_cost = 0;
@@ -225,7 +231,7 @@ bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
     for (std::int64_t tried = 1; tried <= ceil_div(height, 4); ++tried) {
       // About what a thread's strip costs, of whose rows two more are read than made, and a block's beginning and end.
       const std::int64_t rows = ceil_div(height, tried), rounds = ceil_div(count * across * tried, kSlideBlock);
-      const double cost = static_cast<double>(rounds * (17 * rows + 40) + 170) / static_cast<double>(count);
+      const double cost = static_cast<double>(rounds * (17 * stride * rows + 40) + 170) / static_cast<double>(count);
       if (best_cost == 0 || cost < best_cost) best_cost = cost, together = count, strips = tried;
     }
   }
@@ -234,8 +240,9 @@ bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
   tiling.items_x = Divisor<std::int32_t>(across);
   tiling.items_y = Divisor<std::int32_t>(ceil_div(height, strip));
   tiling.items = static_cast<std::int32_t>(together * across * ceil_div(height, strip));
-  tiling.pitch = static_cast<std::int32_t>(zeros);
-  tiling.codes_at = static_cast<std::int32_t>(source_bytes(together));
+  tiling.pitch = static_cast<std::int32_t>(nothing);
+  tiling.results_at = static_cast<std::int32_t>(source_bytes(together));
+  tiling.codes_at = static_cast<std::int32_t>(result_bytes(together));
   launch.narrow.strip = static_cast<std::int32_t>(strip);
   group_planes(launch, p, together, kSlideBlock, bytes(together));
   return true;

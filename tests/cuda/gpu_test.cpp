@@ -117,12 +117,15 @@ TEST(Gpu, MoreThanFew) { expect_all_right(kMoreThanFew); }
 
 TEST(Gpu, ManySmallPlanes) { expect_all_right(kManyPlanes); }
 
+TEST(Gpu, KeptPlanes) { expect_all_right(kKeptPlanes); }
+
 TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
   expect_same_bits(kCells, 20);
   expect_same_bits(kDirect, 20);
   expect_same_bits(kTileWindows, 3);
   expect_same_bits(kManyPlanes, 3);
+  expect_same_bits(kKeptPlanes, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
