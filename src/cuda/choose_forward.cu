@@ -449,10 +449,16 @@ void Forward::whole_planes(Launches& result) {
     return;
   }
   if (narrow_planes(result)) return;
-  const int group = vectors >= 256 ? 32 : vectors >= 24 ? 8 : 4;
+  int group = vectors >= 24 ? 8 : 4;
   constexpr std::int64_t kMostStaged = 28 << 10;  // eight blocks on a multiprocessor of a large GPU
   const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
-  const bool staged = group < 32 && block_bytes <= kMostStaged && leaves_first(p_);
+  // Of few planes, what counts is how soon a thread has its elements.
+  const bool few = planes * group < 132 * 64, staged = block_bytes <= kMostStaged && leaves_first(p_) && !few;
+  if (few) group = 32;
+  // So many threads that each has three loads: short blocks, whose loads lie next to each other.
+  for (int more = 32; !staged && more <= kBlock; more *= 2) {
+    if (vectors >= 3 * more) group = more;
+  }
   const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
   // Few large planes have more threads each elsewhere.
   if (function.entry == nullptr || (planes * group < 132 * 512 && vectors > 16 * group)) return;

@@ -1,11 +1,35 @@
-// Windows that are whole planes of dense planar tensors: a few threads to a plane, 16 bytes at a time wherever planes begin, straight
-// from memory.
+// Windows that are whole planes of dense planar tensors: a few threads to a plane, or all of a block, 16 bytes at a time wherever planes
+// begin, straight from memory.
 #pragma once
 
 #include "cuda/pairs.cuh"
 #include "cuda/tiles.cuh"
 
 namespace cenote::gpu {
+
+/// fold_over_group for groups of several warps of a block of kThreads.
+template <Fold kFold, class T, int kGroup, int kThreads>
+__device__ inline void fold_over_threads(Folded<T, kFold>& fold, std::int32_t& code) {
+  if constexpr (kGroup <= 32) {
+    fold_over_group<kFold, T, kGroup>(fold, code);
+  } else {
+    constexpr int kWarps = kGroup / 32;
+    __shared__ Folded<T, kFold> folds[kThreads / 32];
+    __shared__ std::int32_t codes[kThreads / 32];
+    fold_over_group<kFold, T, 32>(fold, code);
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    if (lane == 0) {
+      folds[warp] = fold;
+      codes[warp] = code;
+    }
+    __syncthreads();
+    // The first warp of a group takes one of its warps to a lane.
+    const int other = warp / kWarps * kWarps + lane % kWarps;
+    fold = folds[other];
+    code = codes[other];
+    fold_over_group<kFold, T, kWarps>(fold, code);
+  }
+}
 
 /// A plane has at least as many elements as 16 bytes. kGroup threads to it. kStaged: a block's planes come through shared memory, so
 /// that those which begin inside a sector of the L2 cache do not have it read twice.
@@ -47,7 +71,10 @@ __global__ void __launch_bounds__(kBlock)
         if (kStaged) {
           if (here < end) batch[b] = load_if<kVector>(aligned, kept + (here - origin));
         } else if (here + kVector <= total) {
-          if (here < end) batch[b] = load_constant_if<kVector>(aligned, input + here);
+          if (here < end) {
+            batch[b] = aligned && p.leaves_first ? load_leaving<kVector>(input + here)
+                                                 : load_constant_if<kVector>(aligned, input + here);
+          }
         } else {
 #pragma unroll
           for (int i = 0; i < kVector; ++i) {
@@ -96,18 +123,33 @@ __global__ void __launch_bounds__(kBlock)
     T maximum = best.lane[0];
 #pragma unroll
     for (int i = 1; i < kVector; ++i) maximum = larger_or_nan(maximum, best.lane[i]);
+    constexpr int kLanes = kGroup < 32 ? kGroup : 32;
 #pragma unroll
-    for (int offset = kGroup / 2; offset > 0; offset /= 2)
-      maximum = larger_or_nan(maximum, __shfl_xor_sync(0xffffffffU, maximum, offset, kGroup));
-    if (__any_sync(0xffffffffU, exists && is_doubtful(maximum))) {
+    for (int offset = kLanes / 2; offset > 0; offset /= 2)
+      maximum = larger_or_nan(maximum, __shfl_xor_sync(0xffffffffU, maximum, offset, kLanes));
+    bool again = false;
+    if constexpr (kGroup <= 32) {
+      again = __any_sync(0xffffffffU, exists && is_doubtful(maximum));
+    } else {
+      // A NaN of one warp is one of the plane; a zero of one may be less than what others found.
+      constexpr int kWarps = kGroup / 32;
+      __shared__ T maxima[kBlock / 32];
+      const int warp = static_cast<int>(threadIdx.x) / 32;
+      if (threadIdx.x % 32 == 0) maxima[warp] = maximum;
+      __syncthreads();
+#pragma unroll
+      for (int w = 0; w < kWarps; ++w) maximum = larger_or_nan(maximum, maxima[warp / kWarps * kWarps + w]);
+      again = __syncthreads_or(exists && is_doubtful(maximum)) != 0;
+    }
+    if (again) {
       for_each_piece(take_in_order);
-      fold_over_group<kFold, T, kGroup>(fold, code);
+      fold_over_threads<kFold, T, kGroup, kBlock>(fold, code);
     } else {
       fold = maximum;
     }
   } else {
     for_each_piece(take_in_order);
-    fold_over_group<kFold, T, kGroup>(fold, code);
+    fold_over_threads<kFold, T, kGroup, kBlock>(fold, code);
   }
   if (!exists || lane != 0) return;
   static_cast<T*>(at.output)[plane] = finish<kFold, T>(p, fold, size);

@@ -351,6 +351,9 @@ struct ForwardInstances {
 
   template <Fold kFold, bool kIndices>
   static Function planes_of(int group, bool staged) {
+    if (group == 256) return function(&gpu::fold_planes<T, kFold, kIndices, 256, false>);
+    if (group == 128) return function(&gpu::fold_planes<T, kFold, kIndices, 128, false>);
+    if (group == 64) return function(&gpu::fold_planes<T, kFold, kIndices, 64, false>);
     if (group == 32) return function(&gpu::fold_planes<T, kFold, kIndices, 32, false>);
     if (staged)
       return group == 4 ? function(&gpu::fold_planes<T, kFold, kIndices, 4, true>)

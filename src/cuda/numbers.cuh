@@ -289,6 +289,18 @@ __device__ inline Vector<T, kLanes> load_staying(const T* from, Staying policy) 
     return load_constant<kLanes>(from);
   }
 }
+/// load_once, of 16 bytes that leave the L2 cache first. Volatile as well.
+template <int kLanes, class T>
+__device__ inline Vector<T, kLanes> load_leaving(const T* from) {
+  static_assert(sizeof(T) * kLanes == 16);
+  uint4 word;
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+               : "l"(from), "l"(staying(true)));
+  Vector<T, kLanes> result;
+  memcpy(&result, &word, 16);
+  return result;
+}
 /// Several elements at once where they are aligned, else one by one.
 template <int kLanes, class T>
 __device__ inline Vector<T, kLanes> load_constant_if(bool aligned, const T* from) {
