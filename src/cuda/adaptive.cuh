@@ -92,8 +92,8 @@ __global__ void __launch_bounds__(kBlock, kLanes > 1 ? 5 : 0)
 
 inline constexpr int kAdaptiveBlock = 128;
 
-/// The same for dense planar tensors of small planes: a block keeps a few of them in shared memory, a thread to a window of at most
-/// kMost x kMost taps.
+/// The same for dense planar tensors of small planes: a block keeps a few of them in shared memory. A thread keeps its window of at most
+/// kMost x kMost taps, and its divisor, from plane to plane.
 template <class T, int kMost>
 __global__ void __launch_bounds__(kAdaptiveBlock)
     average_adaptive_planes(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
@@ -108,27 +108,38 @@ __global__ void __launch_bounds__(kAdaptiveBlock)
   const auto* input = reinterpret_cast<const T*>(tile_memory + (reinterpret_cast<std::uintptr_t>(source) & 15));
   stage_planes<kAdaptiveBlock>(tile_memory, source, planes * elements, p.leaves_first);
   T* output = static_cast<T*>(at.output) + static_cast<std::int64_t>(first_plane) * outputs;
-  for (Int i = static_cast<Int>(threadIdx.x); i < planes * outputs; i += kAdaptiveBlock) {
-    Int plane = i;
-    const Int ox = take(plane, w.by_output), oy = take(plane, h.by_output);
+  // As many planes at a time as there are threads for, or one in turns.
+  const Int at_once = most<Int>(p.small_plane.quotient(kAdaptiveBlock), 1);
+  Int first = static_cast<Int>(threadIdx.x);
+  Int window = outputs > kAdaptiveBlock ? first : take(first, p.small_plane);
+  if (outputs > kAdaptiveBlock) first = 0;
+  if (first >= at_once) return;
+  for (; window < outputs; window += kAdaptiveBlock) {
+    Int oy = window;
+    const Int ox = take(oy, w.by_output);
     const Int left = adaptive_first(w, ox), columns = adaptive_last(w, ox) - left;
     const Int top = adaptive_first(h, oy), rows = adaptive_last(h, oy) - top;
-    const T* row = input + plane * elements + top * w.input + left;
-    Sum sum[1] = {};
+    const Sum divisor = static_cast<Sum>(rows * columns), reciprocal = Sum{1} / divisor;
+    const T* from = input + first * elements + top * w.input + left;
+    T* to = output + first * outputs + window;
+#pragma unroll 2
+    for (Int plane = first; plane < planes; plane += at_once) {
+      Sum sum = 0;
 #pragma unroll
-    for (int y = 0; y < kMost; ++y) {
-      if (y < rows) {
-        Sum line = 0;
+      for (int y = 0; y < kMost; ++y) {
+        if (y < rows) {
+          Sum line = 0;
 #pragma unroll
-        for (int x = 0; x < kMost; ++x) {
-          if (x < columns) line += widen(row[x]);
+          for (int x = 0; x < kMost; ++x) {
+            if (x < columns) line += widen(from[y * w.input + x]);
+          }
+          sum += line;
         }
-        sum[0] += line;
-        row += w.input;
       }
+      *to = narrow<T>(quotient(sum, divisor, reciprocal));
+      from += at_once * elements;
+      to += at_once * outputs;
     }
-    divide_all_by<T>(sum, rows * columns);
-    output[i] = narrow<T>(sum[0]);
   }
 }
 

@@ -68,7 +68,7 @@ bool Forward::forward_adaptive(Launches& result) {
 
 void Forward::adaptive_planes(Launches& result) {
   constexpr std::int64_t kMostBytes = 16 << 10;
-  const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : kMostBytes;
+  const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : 6 << 10;
   const std::int64_t planes = p_.batch * p_.channels;
   const std::int64_t bytes = p_.axis[1].input * p_.axis[2].input * static_cast<std::int64_t>(size_of(p_.dtype));
   const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
@@ -78,10 +78,12 @@ void Forward::adaptive_planes(Launches& result) {
   }
   const std::int64_t most = larger(count_most_taps(p_.axis[1]), count_most_taps(p_.axis[2]));
   if (most > 4) return;
-  const std::int64_t together = planes_together(planes, wanted_bytes / bytes, outputs, kAdaptiveBlock);
+  // A round of a block takes so many whole planes.
+  const std::int64_t at_once = larger(kAdaptiveBlock / outputs, 1);
+  const std::int64_t together = planes_together(planes, larger(wanted_bytes / bytes, 1), 1, at_once);
   result.scalar = make_launch(p_, kernels_.average_adaptive_planes(static_cast<int>(most)), false, false, false, 1);
   group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
-  result.name = std::to_string(together) + " planes in shared memory, one thread to a window";
+  result.name = std::to_string(together) + " planes in shared memory, a thread keeps its window";
 }
 
 bool Forward::has_few_taps() const {
