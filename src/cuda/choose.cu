@@ -69,6 +69,13 @@ bool Choice::is_empty() const {
   return empty;
 }
 
+bool Choice::has_row_windows() const {
+  const Axis& w = p_.axis[2];
+  return !wide_ && !is_empty() && is_identity(p_.axis[0]) && is_identity(p_.axis[1]) && w.rule == WindowRule::sliding &&
+         w.dilation == 1 && w.pad_begin == 0 && w.kernel >= 2 && w.kernel <= 8 &&
+         (w.output - 1) * w.stride + w.kernel <= w.input && count_elements(p_, true) <= INT32_MAX - 65536;
+}
+
 bool Choice::is_packed_pairs() const {
   if (wide_ || is_empty() || !is_identity(p_.axis[0]) || count_elements(p_, true) > INT32_MAX - 65536) return false;
   for (const Axis* axis : {&p_.axis[1], &p_.axis[2]}) {
@@ -121,6 +128,14 @@ Launch Choice::walk_directly(const Problem& p, const Function& function, bool la
     launch.threads_per_entry = launch.threads_per_entry / width * places;
   }
   return launch;
+}
+
+void Choice::through_planes(Launch& launch, bool large, std::int64_t together) const {
+  const std::int64_t results = count_elements(p_, large);
+  launch.batch_per_launch = p_.batch;
+  launch.threads_per_entry = results / p_.batch;
+  launch.tiles = ceil_div(results, together);
+  launch.narrow.through.plane = Divisor<std::int32_t>(p_.axis[0].input * p_.axis[1].input * p_.axis[2].input);
 }
 
 bool Choice::shape_few(Launch& launch, const Layout& read, const Layout& written, bool large,

@@ -37,6 +37,8 @@ class Choice {
   bool is_few(bool large) const;
   /// Never run, but planned.
   bool is_empty() const;
+  /// Windows of two to eight taps along rows, without padding or dilation.
+  bool has_row_windows() const;
   /// Windows of 2x2 side by side that cover their planes, so that rows of them follow each other through all planes.
   bool is_packed_pairs() const;
   /// Adaptive windows of different sizes along height and width, no more of them than elements.
@@ -49,6 +51,8 @@ class Choice {
   /// large GPU; several columns to a thread instead where there are few rows.
   static Launch walk_directly(const Problem& p, const Function& function, bool large, bool channels_fastest,
                               std::int64_t most_rows);
+  /// Blocks that take so many results each, which follow each other through the whole tensor.
+  void through_planes(Launch& launch, bool large, std::int64_t together) const;
   /// A thread to each result, places from the shape of blocks and grid; `large`: results are elements. False: the tensors reach too far.
   bool shape_few(Launch& launch, const Layout& read, const Layout& written, bool large, bool channels_fastest) const;
 

@@ -76,8 +76,11 @@ void Backward::choose(Launches& result) {
     gather_aligned_rows(result, share);
     if (share == Share::index) gather_slices(result);
     spread_aligned_runs(result, share);
+    spread_row_windows(result, share);
     spread_whole_planes(result, share);
-    if (p_.axis[1].kernel == 1) spread_whole_windows(result, share);
+    // Rows that are not aligned leave whole windows stores of fewer than 16 bytes.
+    if (p_.axis[1].kernel == 1 && (!has_row_windows() || has_aligned_rows(p_.grad_input, kernels_.lanes)))
+      spread_whole_windows(result, share);
     return;
   }
   const bool vector =

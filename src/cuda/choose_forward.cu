@@ -24,7 +24,8 @@ void Forward::choose(Launches& result) {
   if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
       forward_down(result) || forward_rows(result))
     return;
-  if (forward_adaptive(result) || forward_tile_windows(result) || forward_direct(result)) return;
+  if (forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) || forward_direct(result))
+    return;
   if (forward_streams(result) || forward_bands(result)) return;
   if (forward_tiles(result)) {
     whole_planes(result);
@@ -106,6 +107,26 @@ bool Forward::forward_tile_windows(Launches& result) {
   result.scalar = make_launch(p_, function, false, false, false, 1);
   result.name = "few taps, tiles in shared memory";
   return cut_windows(result.scalar, p_);
+}
+
+bool Forward::forward_row_windows(Launches& result) {
+  const Axis& w = p_.axis[2];
+  const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel));
+  if (function.entry == nullptr || !has_row_windows() || is_few(false) || !is_dense(p_.input, p_, true) ||
+      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    return false;
+  }
+  // Tiles read once what many taps share, take narrow elements with fewer instructions, and know where many taps lie (measured on an H200).
+  const bool share = w.stride < w.kernel;
+  if (p_.with_indices ? !share && w.kernel > 5 : share ? w.kernel > 3 : fold() == Fold::max && size_of(p_.dtype) == 2) {
+    return false;
+  }
+  Launch launch = make_launch(p_, function, false, false, false, 1);
+  if (fold() == Fold::sum && !launch.narrow.uniform_divisor) return false;
+  through_planes(launch, false, kBlock * kRowOutputs);
+  result.scalar = launch;
+  result.name = std::to_string(kRowOutputs) + " outputs to a thread, through all rows";
+  return true;
 }
 
 bool Forward::forward_direct(Launches& result) {

@@ -20,6 +20,8 @@ class Forward : public Choice {
   bool has_few_taps() const;
   /// Windows of few taps over dense planar tensors.
   bool forward_tile_windows(Launches& result);
+  /// Windows of few taps along rows over dense planar tensors that share nothing.
+  bool forward_row_windows(Launches& result);
   /// Windows of few taps, straight from memory.
   bool forward_direct(Launches& result);
   /// Windows of many taps of neighbouring channels, straight from memory.

@@ -205,6 +205,21 @@ bool Backward::spread_packed_pairs(Launches& result, Share share) {
   return true;
 }
 
+void Backward::spread_row_windows(Launches& result, Share share) {
+  const Axis& w = p_.axis[2];
+  const Function function = kernels_.spread_row_windows(share, p_.index_dtype, w.output * w.kernel == w.input);
+  if (function.entry == nullptr || !has_row_windows() || w.stride < w.kernel || is_few(true) ||
+      !is_dense(p_.grad_input, p_, true) || !is_dense(p_.grad_output, p_, false) ||
+      (share == Share::index && !is_dense(p_.indices, p_, false))) {
+    return;
+  }
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  if (share == Share::sum && !launch.narrow.uniform_divisor) return;
+  through_planes(launch, true, kBlock * function.columns);
+  result.vector = launch;
+  result.name = "16 bytes of elements to a thread, through all rows; else " + result.name;
+}
+
 void Backward::spread_aligned_runs(Launches& result, Share share) {
   if (wide_ || is_empty() || (share != Share::index && share != Share::sum)) return;
   for (const Axis& axis : p_.axis) {

@@ -292,6 +292,11 @@ struct Parts {
   bool channels_fastest;                               // a block's planes are neighbouring channels
 };
 
+/// Rows of outputs that follow each other through the whole tensor.
+struct Through {
+  Divisor<std::int32_t> plane;  // elements of one
+};
+
 /// The plan's half of a launch; the other half is the pointers of one run. What most kernels read comes first: a line of these
 /// parameters that is read for the first time costs a small kernel part of its time.
 template <class Int>
@@ -334,6 +339,7 @@ struct Params {
     Along along;
     Parts parts;
     Cells cells;
+    Through through;
     std::int32_t across;  // columns that a thread of a direct kernel takes, a warp's width apart
   };
   // What is read need not stay in the L2 cache. Behind all others: where they lie changes what the compiler makes of other kernels.

@@ -18,6 +18,8 @@ struct Instances {
       .fold_stream_parts = Forward::stream_parts,
       .fold_direct = Forward::directly,
       .fold_tile_windows = Forward::tile_windows,
+      .fold_row_windows = Forward::row_windows,
+      .spread_row_windows = Backward::row_window_spreads,
       .fold_down = Forward::down,
       .fold_few = Forward::few,
       .fold_deep = Forward::deep_maxima,

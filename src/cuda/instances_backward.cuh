@@ -25,6 +25,21 @@ struct BackwardInstances {
     return {};
   }
 
+  template <bool kFilled>
+  static Function row_window_spreads_of(Share share, DType index) {
+    if (share == Share::sum) return function(&gpu::spread_row_sums<T, kFilled>, 1, kLanes);
+    if (share != Share::index) return {};
+    if (index == DType::i64) return function(&gpu::spread_row_windows<T, std::int64_t, kFilled>, 1, kLanes);
+    if (index == DType::i32) return function(&gpu::spread_row_windows<T, std::int32_t, kFilled>, 1, kLanes);
+    if (index == DType::u8) return function(&gpu::spread_row_windows<T, std::uint8_t, kFilled>, 1, kLanes);
+    return {};
+  }
+  static Function row_window_spreads(Share share, DType index, bool filled) {
+    if constexpr (kTuned)
+      return filled ? row_window_spreads_of<true>(share, index) : row_window_spreads_of<false>(share, index);
+    return {};
+  }
+
   template <Share kShare, class Stored, bool kTaps, int kLanesUsed>
   static Function gather_down_of(int kernel, int stride) {
     if (kernel == 2 && stride == 2)

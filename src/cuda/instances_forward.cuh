@@ -200,6 +200,22 @@ struct ForwardInstances {
   }
 
   template <Fold kFold, bool kIndices>
+  static Function row_windows_of(int width) {
+    if (width == 2) return function(&gpu::fold_row_windows<T, kFold, kIndices, 2>);
+    if (width == 3) return function(&gpu::fold_row_windows<T, kFold, kIndices, 3>);
+    if (width == 4) return function(&gpu::fold_row_windows<T, kFold, kIndices, 4>);
+    return width <= 8 ? function(&gpu::fold_row_windows<T, kFold, kIndices, 8>) : Function{};
+  }
+  static Function row_windows(Fold fold, bool indices, int width) {
+    if constexpr (kTuned) {
+      if (fold == Fold::max)
+        return indices ? row_windows_of<Fold::max, true>(width) : row_windows_of<Fold::max, false>(width);
+      if (fold == Fold::sum) return row_windows_of<Fold::sum, false>(width);
+    }
+    return {};
+  }
+
+  template <Fold kFold, bool kIndices>
   static Function few_of(int kernel, bool channels_fastest) {
     if (kernel == 2)
       return channels_fastest ? function(&gpu::fold_few<T, kFold, kIndices, 2, true>)

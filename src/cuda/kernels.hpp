@@ -25,6 +25,7 @@
 #include "cuda/pairs.cuh"
 #include "cuda/panes.cuh"
 #include "cuda/quads.cuh"
+#include "cuda/row_windows.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/slide_along.cuh"
 #include "cuda/slide_down.cuh"
@@ -62,6 +63,10 @@ struct Kernels {
   Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
   /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row.
   Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
+  /// Windows of `width` taps along rows, dense planar tensors, and the backward of those that share nothing; `filled`: and leave nothing
+  /// of their rows out.
+  Function (*fold_row_windows)(Fold fold, bool indices, int width);
+  Function (*spread_row_windows)(Share share, DType index, bool filled);
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs; these take Few alone.

@@ -119,6 +119,8 @@ TEST(Gpu, ManySmallPlanes) { expect_all_right(kManyPlanes); }
 
 TEST(Gpu, KeptPlanes) { expect_all_right(kKeptPlanes); }
 
+TEST(Gpu, WindowsAlongRows) { expect_all_right(kRowWindows); }
+
 TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
   expect_same_bits(kCells, 20);
@@ -126,6 +128,7 @@ TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kTileWindows, 3);
   expect_same_bits(kManyPlanes, 3);
   expect_same_bits(kKeptPlanes, 3);
+  expect_same_bits(kRowWindows, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
@@ -165,7 +168,10 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
                            "amax2d f32 nchw n50c4 h20w20 out7",
                            "max2d f16 nchw n31c5 h30w34 k4 s2 p1",
                            "max3d f32 ncdhw n9c2 d7h25w27 k1x2x2 s1",
-                           "max2d f32 nhwc n23c4 h31w33 k2 s1"}) {
+                           "max2d f32 nhwc n23c4 h31w33 k2 s1",
+                           "max1d f32 ncw n17c9 w501 k3",
+                           "max1d f16 ncw n17c9 w502 k5 s6",
+                           "max2d f64 nchw n2c3 h12w12 k2"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     Given<double> given = draw_given<double>(problem, pool);
@@ -218,7 +224,10 @@ TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
                                    {"max2d f32 nchw n23c5 h31w33 k3 s1 p1 d2", 9},
                                    {"max2d f32 nchw n31c9 h30w34 k4 s2 p1", 16},
                                    {"max2d f32 nhwc n23c4 h31w33 k2 s1 p1", 4},
-                                   {"max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1", 27}}) {
+                                   {"max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1", 27},
+                                   {"max1d f32 ncw n17c9 w501 k3", 3},
+                                   {"max1d bf16 ncw n17c9 w502 k5 s6", 5},
+                                   {"max2d f64 nchw n2c3 h12w12 k2", 4}}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
     const Given<double> given = draw_given<double>(problem, pool);
