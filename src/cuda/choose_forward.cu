@@ -393,7 +393,7 @@ void Forward::packed_pairs(Launches& result) {
   result.vector.batch_per_launch = p_.batch;
   result.vector.threads_per_entry = count_elements(p_, false) / p_.batch;
   result.vector.tiles = ceil_div(count_elements(p_, false), kBlock * function.columns);
-  result.name = "16 bytes of outputs to a thread; else " + result.name;
+  result.name = std::to_string(function.columns) + " outputs to a thread; else " + result.name;
 }
 
 bool Forward::forward_rows(Launches& result) {

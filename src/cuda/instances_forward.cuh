@@ -239,9 +239,9 @@ struct ForwardInstances {
   static Function packed_pairs(Fold fold, bool indices) {
     if constexpr (kTuned) {
       if (fold == Fold::max)
-        return indices ? function(&gpu::fold_packed_pairs<T, Fold::max, true>, 1, 2)
-                       : function(&gpu::fold_packed_pairs<T, Fold::max, false>, 1, kLanes);
-      if (fold == Fold::sum) return function(&gpu::fold_packed_pairs<T, Fold::sum, false>, 1, kLanes);
+        return indices ? function(&gpu::fold_packed_pairs<T, Fold::max, true>, 1, kPackedOutputs<true>)
+                       : function(&gpu::fold_packed_pairs<T, Fold::max, false>, 1, kPackedOutputs<false>);
+      if (fold == Fold::sum) return function(&gpu::fold_packed_pairs<T, Fold::sum, false>, 1, kPackedOutputs<false>);
     }
     return {};
   }

@@ -7,6 +7,10 @@
 
 namespace cenote::gpu {
 
+/// Outputs to a thread.
+template <bool kIndices>
+inline constexpr int kPackedOutputs = kIndices ? 2 : 4;
+
 /// Maxima of 2x2 windows of 16-bit elements, two to a register: down first, then along. Those that are zero or a NaN are folded again in the
 /// order that the rule asks for.
 template <class T, int kCount>
@@ -36,35 +40,28 @@ __device__ inline Vector<T, kCount> largest_of_pairs(const Vector<T, 2> (&upper)
   return result;
 }
 
-/// Forward: a thread makes a few outputs that follow each other, from pairs of elements.
+/// Forward: a thread makes a few outputs from pairs of elements: four, a warp's width apart, so that neighbouring lanes read neighbours;
+/// with indices two that follow each other, of which 16 bytes are stored at once.
 template <class T, Fold kFold, bool kIndices>
 __global__ void __launch_bounds__(kBlock)
     fold_packed_pairs(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
-  constexpr int kCount = kIndices ? 2 : 16 / static_cast<int>(sizeof(T));  // two of them have 16 bytes of indices
-  const Int first = thread_of_grid<Int>() * kCount;
+  constexpr int kCount = kPackedOutputs<kIndices>, kStep = kIndices ? 1 : 32;
+  const Int thread = thread_of_grid<Int>();
+  const Int first = kIndices ? thread * kCount : thread / 32 * (32 * kCount) + thread % 32;
   if (first >= p.grid.threads) return;
-  const Int pairs = p.axis[2].output, width = p.axis[2].input;
-  Int row = first;  // of windows, through all planes
-  Int x = take(row, p.axis[2].by_output);
-  Int y = row;
-  if constexpr (kIndices) y = take(y, p.axis[1].by_output);
-  const T* input = static_cast<const T*>(at.input) + static_cast<std::int64_t>(row) * (2 * width);
+  const Int width = p.axis[2].input;
   Vector<T, 2> upper[kCount], lower[kCount];
   Int corner[kCount];
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
-    const bool exists = first + i < p.grid.threads;
-    const T* from = exists ? input + 2 * x : static_cast<const T*>(at.input);
+    Int row = least(first + i * kStep, p.grid.threads - 1);  // of windows, through all planes
+    const Int x = take(row, p.axis[2].by_output);
+    const T* from = static_cast<const T*>(at.input) + static_cast<std::int64_t>(row) * (2 * width) + 2 * x;
     upper[i] = load_constant<2>(from);
     lower[i] = load_constant<2>(from + width);
-    corner[i] = 2 * (y * width + x);
-    if (++x == pairs) {
-      x = 0;
-      input += 2 * width;
-      if (kIndices && ++y == p.axis[1].output) y = 0;
-    }
+    if constexpr (kIndices) corner[i] = 2 * (take(row, p.axis[1].by_output) * width + x);
   }
   Vector<T, kCount> result;
   Int codes[kCount];
@@ -96,17 +93,17 @@ __global__ void __launch_bounds__(kBlock)
     for (int i = 0; i < kCount; ++i) result.lane[i] = narrow<T>(sums[i]);
   }
   T* output = static_cast<T*>(at.output) + first;
-  if (first + kCount <= p.grid.threads) {
+  if (kIndices && first + kCount <= p.grid.threads) {
     store(output, result);
     if constexpr (kIndices) store_codes(at.indices, p.index_dtype, first, codes);
   } else {
 #pragma unroll
     for (int i = 0; i < kCount; ++i) {
-      if (first + i >= p.grid.threads) break;
-      output[i] = result.lane[i];
+      if (first + i * kStep >= p.grid.threads) break;
+      output[i * kStep] = result.lane[i];
       if constexpr (kIndices) {
         const Int code[1] = {codes[i]};
-        store_codes(at.indices, p.index_dtype, first + i, code);
+        store_codes(at.indices, p.index_dtype, first + i * kStep, code);
       }
     }
   }
