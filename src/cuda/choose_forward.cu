@@ -290,16 +290,23 @@ bool Forward::forward_down(Launches& result) {
   const bool short_rows = w.input * static_cast<std::int64_t>(size_of(p_.dtype)) <= 1024;
   const bool narrow = !channels_fastest && !is_few(false) &&
                       (w.output < 32 || (indices && h.kernel > h.stride && h.stride > 1 && short_rows));
+  // Windows that share no rows: a second one to a thread pays for its beginning, and of wide elements none does.
+  const bool apart = h.kernel <= h.stride;
+  const std::int64_t single_rows = apart && size_of(p_.dtype) == 8 ? 1 : apart && channels_fastest ? 2 : 6;
   Launches tiles;
   if (narrow && forward_tiles(tiles)) result.scalar = tiles.scalar, result.name = tiles.name;
-  if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, 6);
+  if (result.scalar.entry == nullptr) result.scalar = walk(p_, single, false, channels_fastest, single_rows);
   if (result.name.empty()) result.name = "walks down strips of " + std::to_string(result.scalar.narrow.strip) + " rows";
   if (channels_fastest) {
-    const Function vector = function_for(Way::channels, 0);
-    if (indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
-                : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
+    for (const Way way : {Way::channels, Way::half_channels}) {
+      const Function vector = function_for(way, 0);
+      if (vector.entry == nullptr || !(indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                                               : channel_vectors({&p_.input, &p_.output}, vector.lanes))) {
+        continue;
+      }
       result.vector = walk(p_, vector, false, true, rows);
-      deep_maxima(result, Way::channels);
+      if (way == Way::channels) deep_maxima(result, way);
+      break;
     }
     return true;
   }

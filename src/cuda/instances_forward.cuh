@@ -96,6 +96,15 @@ struct ForwardInstances {
     if (way == Way::channels)
       return function(&gpu::fold_down<T, kUsed, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
                       kUsed);
+    if (way == Way::half_channels) {
+      if constexpr (kDeep || kUsed < 4) {
+        return {};
+      } else {
+        constexpr int kHalf = kUsed / 2;
+        return function(&gpu::fold_down<T, kHalf, Lanes::channels, kFold, kIndices, kKernel, kStride, 0, kDeep>, 1, 1,
+                        kHalf);
+      }
+    }
     if constexpr (Element<T>::kDouble) {
       return {};
     } else {

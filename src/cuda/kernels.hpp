@@ -48,8 +48,8 @@ struct Function {
   int lanes = 1;    // for how many channels
 };
 
-/// What one thread of a walk makes at every step: an element, channels beside each other, or columns.
-enum class Way : std::uint8_t { single, channels, columns };
+/// What one thread of a walk makes at every step: an element, channels beside each other (or half as many), or columns.
+enum class Way : std::uint8_t { single, channels, half_channels, columns };
 
 struct Kernels {
   int lanes;  // channels in 16 bytes
