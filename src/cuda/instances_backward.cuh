@@ -208,7 +208,7 @@ struct BackwardInstances {
     }
     if constexpr (kShare == Share::sum) {
       if (depth == 1 && height == 2 && width == 2) return window_spreads_by<kShare, Stored, 1, 2, 2>(way);
-    } else if constexpr (sizeof(T) == 2) {  // of four-byte elements 390 us where gather_rows takes 350 (2x2, 1439 MB)
+    } else if constexpr (sizeof(T) != 4) {  // of four-byte elements 390 us where gather_rows takes 350 (2x2, 1439 MB)
       if (way == Way::columns && height == 2 && width == 2) {
         if (depth == 1) return window_spreads_by<kShare, Stored, 1, 2, 2>(way);
         if (depth == 2) return window_spreads_by<kShare, Stored, 2, 2, 2>(way);
@@ -220,7 +220,7 @@ struct BackwardInstances {
     return {};
   }
   static Function window_spreads(Way way, Share share, DType index, int depth, int height, int width) {
-    if constexpr (kTuned) {
+    if constexpr (kTuned || Element<T>::kDouble) {
       if (share == Share::sum) return window_spreads_of<Share::sum, std::int64_t>(way, depth, height, width);
       if (share != Share::index) return {};
       if (index == DType::i64) return window_spreads_of<Share::index, std::int64_t>(way, depth, height, width);
