@@ -407,7 +407,12 @@ bool Forward::forward_rows(Launches& result) {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
   const bool line = is_identity(d) && is_identity(h) && w.rule == WindowRule::sliding && w.dilation == 1 &&
                     w.kernel <= 8 && w.stride <= 8 && has_no_empty_window(w);
-  const bool square = is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin;
+  auto is_apart = [](const Axis& axis) {
+    return axis.rule == WindowRule::sliding && axis.dilation == 1 && axis.kernel == axis.stride && axis.kernel <= 4 &&
+           axis.pad_begin == 0 && has_no_empty_window(axis);
+  };
+  const bool square = (is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin) ||
+                      (is_identity(d) && is_apart(h) && is_apart(w) && h.kernel == w.kernel);
   if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
   const Function function =
       kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),

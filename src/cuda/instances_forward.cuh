@@ -304,6 +304,10 @@ struct ForwardInstances {
       if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
     }
     if constexpr (kTuned && kFold != Fold::square) {
+      if (height == 4 && kernel == 4 && stride == 4 && padding == 0) {
+        constexpr int kAcross = kLanes / 4;
+        return function(&gpu::fold_rows<T, kFold, kIndices, 4, 4, 4, 0, 1, kAcross>, 1, kAcross);
+      }
       if (height == 1 && padding == 1 && kernel == 3) {
         if (stride == 1) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 3, 1, 1, 1, 4>, 1, 4);
         if (stride == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 3, 2, 1, 1, 4>, 1, 4);

@@ -100,13 +100,15 @@ __global__ void __launch_bounds__(kBlock)
             }
           }
         } else {
-          Accumulator<T> sum = term<kFold>(value[i * kStride], p.norm_type);
+          // In row-major order, as the kernels for pointers that are not aligned have it.
 #pragma unroll
-          for (int tx = 1; tx < kWidth; ++tx) sum += term<kFold>(value[i * kStride + tx], p.norm_type);
-          if (!row_inside) sum = Accumulator<T>{0};
+          for (int tx = 0; tx < kWidth; ++tx) {
+            const Accumulator<T> tap =
+                row_inside ? term<kFold>(value[i * kStride + tx], p.norm_type) : Accumulator<T>{0};
 #pragma unroll
-          for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStrideY >= 0 && r - j * kStrideY < kHeight) fold[j][i] += sum;
+            for (int j = 0; j < kRows; ++j) {
+              if (r - j * kStrideY >= 0 && r - j * kStrideY < kHeight) fold[j][i] += tap;
+            }
           }
         }
       }
