@@ -200,16 +200,31 @@ __device__ inline void stage_seers(const Params<std::int32_t>& p, const Pointers
                           static_cast<std::int64_t>(tile.plane + plane) * (kTall ? h.input * w.input : w.input);
         const auto norm = static_cast<Accumulator<T>>(p.norm_type);
         Accumulator<T> sums[kPiece] = {};
-        for (Int ty = down_taps.low; ty < down_taps.high; ++ty) {
-          const T* row = source + (down_taps.start + ty * h.dilation) * w.input;
-          for (Int tx = 0; tx < w.kernel; ++tx) {
+        auto add_taps = [&](auto raised) {
+          for (Int ty = down_taps.low; ty < down_taps.high; ++ty) {
+            const T* row = source + (down_taps.start + ty * h.dilation) * w.input;
+#pragma unroll 2
+            for (Int tx = 0; tx < w.kernel; ++tx) {
+              T taps[kPiece];
+              bool inside[kPiece];
 #pragma unroll
-            for (int j = 0; j < kPiece; ++j) {
-              const Int x = (ox + j) * w.stride - w.pad_begin + tx * w.dilation;
-              if (exists[j] && static_cast<unsigned>(x) < static_cast<unsigned>(w.input))
-                sums[j] += raise(widen(load_constant<1>(row + x).lane[0]), norm);
+              for (int j = 0; j < kPiece; ++j) {
+                const Int x = (ox + j) * w.stride - w.pad_begin + tx * w.dilation;
+                inside[j] = exists[j] && static_cast<unsigned>(x) < static_cast<unsigned>(w.input);
+                if (inside[j]) taps[j] = load_constant<1>(row + x).lane[0];
+              }
+#pragma unroll
+              for (int j = 0; j < kPiece; ++j) {
+                if (inside[j]) sums[j] += raised(widen(taps[j]));
+              }
             }
           }
+        };
+        // Which power it is is asked once: asked at every tap, loads would wait for each other.
+        if (norm == Accumulator<T>{2}) {
+          add_taps([](Accumulator<T> tap) { return tap * tap; });
+        } else {
+          add_taps([norm](Accumulator<T> tap) { return raise(tap, norm); });
         }
 #pragma unroll
         for (int j = 0; j < kPiece; ++j) {
