@@ -119,6 +119,9 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
       inside[t] = static_cast<unsigned>(left + t) < static_cast<unsigned>(width);
       column[t] = kIndices ? least(most(left + t, 0), width - 1) : 0;
     }
+    bool exists[kColumns];
+#pragma unroll
+    for (int i = 0; i < kColumns; ++i) exists[i] = x + i < out_width;
     RowDivisors<T, kColumns> divisors;
     Int y = first * kStride - p.axis[1].pad_begin;
     const T* plane_input = input + plane * (height * width);
@@ -134,11 +137,13 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
         const T* row = static_cast<unsigned>(y) < static_cast<unsigned>(height) ? from : outside + left;
 #pragma unroll
         for (int t = 0; t < kTaps; ++t) {
-          const T tap = inside[t] ? row[t] : identity<kFold, T>();
+          // Every tap is loaded, also one that is none: a question before each load would cost more.
           if constexpr (is_extreme<kFold>) {
-            taps[t] = tap;
+            const T tap = row[t];
+            taps[t] = inside[t] ? tap : identity<kFold, T>();
           } else {
-            taps[t] = term<kFold>(tap, 2.0);
+            const Value tap = term<kFold>(row[t], 2.0);
+            taps[t] = inside[t] ? tap : Value{0};
           }
         }
         from += width;
@@ -157,7 +162,8 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
     for (int r = 0; r < kKept; ++r) fold_row(line[r]);
     T* result = results + plane * outputs + first * out_width + x;
     Int* code = codes + plane * outputs + first * out_width + x;
-#pragma unroll 2
+    // As often as rows take each other's places, so that none is moved.
+#pragma unroll(kKept + 1)
     for (Int out = first; out < end; ++out) {
       Value window[kColumns];
 #pragma unroll
@@ -171,11 +177,10 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
         for (int r = 0; r < kKept; ++r) line[r][i] = line[r + kStride][i];
       }
       const Int top = y - kKernel;
-      auto exists = [&](int i) { return x + i < out_width; };
       if constexpr (kIndices) {
 #pragma unroll
         for (int i = 0; i < kColumns; ++i) {
-          if (!exists(i)) break;
+          if (!exists[i]) break;
           result[i] = window[i].value;
           Int place = window[i].code;
           if (p.index_kind == IndexKind::window) {
@@ -206,7 +211,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
         }
 #pragma unroll
         for (int i = 0; i < kColumns; ++i) {
-          if (exists(i)) result[i] = window[i];
+          if (exists[i]) result[i] = window[i];
         }
       } else {
         if constexpr (kOwnDivisors) {
@@ -220,7 +225,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
 #pragma unroll
         for (int i = 0; i < kColumns; ++i) {
           if constexpr (kFold == Fold::square) window[i] = sqrt(window[i] * static_cast<Value>(kKernel * kKernel));
-          if (exists(i)) result[i] = narrow<T>(window[i]);
+          if (exists[i]) result[i] = narrow<T>(window[i]);
         }
       }
       result += out_width;

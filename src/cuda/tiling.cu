@@ -226,9 +226,10 @@ bool cut_slides(Launch& launch, const Problem& p, const Function& function) {
   if (planes > INT32_MAX / 2 || bytes(1) > kMostSlideBytes) return false;
   std::int64_t together = 1, strips = 1;
   double best_cost = 0;
-  const std::int64_t enough = larger(planes / kWantedTiles, 1);
+  // Two apart, windows share a row of three: short strips read little twice.
+  const std::int64_t enough = larger(planes / kWantedTiles, 1), fewest_rows = stride == 1 ? 4 : 2;
   for (std::int64_t count = 1; count <= enough && (count == 1 || bytes(count) <= kWantedBytes); ++count) {
-    for (std::int64_t tried = 1; tried <= ceil_div(height, 4); ++tried) {
+    for (std::int64_t tried = 1; tried <= ceil_div(height, fewest_rows); ++tried) {
       // About what a thread's strip costs, of whose rows two more are read than made, and a block's beginning and end.
       const std::int64_t rows = ceil_div(height, tried), rounds = ceil_div(count * across * tried, kSlideBlock);
       const double cost = static_cast<double>(rounds * (17 * stride * rows + 40) + 170) / static_cast<double>(count);
