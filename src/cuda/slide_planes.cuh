@@ -137,11 +137,10 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
         const T* row = static_cast<unsigned>(y) < static_cast<unsigned>(height) ? from : outside + left;
 #pragma unroll
         for (int t = 0; t < kTaps; ++t) {
-          // Every tap is loaded, also one that is none: a question before each load would cost more.
           if constexpr (is_extreme<kFold>) {
-            const T tap = row[t];
-            taps[t] = inside[t] ? tap : identity<kFold, T>();
+            taps[t] = inside[t] ? row[t] : identity<kFold, T>();
           } else {
+            // Every tap is loaded, also one that is none: what a question before each load would cost, conversions hide.
             const Value tap = term<kFold>(row[t], 2.0);
             taps[t] = inside[t] ? tap : Value{0};
           }
@@ -162,8 +161,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
     for (int r = 0; r < kKept; ++r) fold_row(line[r]);
     T* result = results + plane * outputs + first * out_width + x;
     Int* code = codes + plane * outputs + first * out_width + x;
-    // As often as rows take each other's places, so that none is moved.
-#pragma unroll(kKept + 1)
+#pragma unroll 2
     for (Int out = first; out < end; ++out) {
       Value window[kColumns];
 #pragma unroll
