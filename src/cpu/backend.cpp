@@ -3,6 +3,7 @@
 #include "cpu/block_kernel.hpp"
 #include "cpu/collect_kernel.hpp"
 #include "cpu/column_band_kernel.hpp"
+#include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
@@ -66,6 +67,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);
