@@ -2,14 +2,11 @@
 // by column, and each column of inputs is the sum of the few such outputs that see it, stored to all rows that the same outputs see.
 #include "cpu/expand_columns.hpp"
 
-#include <bit>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/expand_columns.cpp"
 #include <hwy/foreach_target.h>
 
-#include "cpu/convert-inl.h"
-#include "cpu/unroll.hpp"
+#include "cpu/quotient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -28,76 +25,23 @@ struct ExpandedRows {
   bool streams;
 };
 
-/// What sums are divided by. Small integers take no division: a product with the reciprocal, put right by what it leaves over, is rounded as the quotient is (for all
-/// elements and divisors below 4096, which was tried), as long as nothing leaves the range of normal numbers. A -0 may become 0: what is divided is added to +0.
-class Divisor {
- public:
-  Divisor() = default;
-  explicit Divisor(float by) : by_(by), reciprocal_(1.0F / by) {
-    if (by == 0.0F || by == 1.0F) return;
-    const bool power_of_two = by > 0 && (std::bit_cast<std::uint32_t>(by) & 0x7fffffU) == 0;
-    const bool small = by > 0 && by < 4096.0F && by == std::floor(by);
-    way_ = power_of_two ? Way::multiply : small ? Way::correct : Way::divide;
-  }
-
-  template <int kVectors, class D, class V = hn::Vec<D>>
-  HWY_INLINE void Apply(D d, V (&values)[kVectors]) const {
-    if (way_ == Way::none) return;
-    if (way_ == Way::divide) return Divide(d, values);
-    const V reciprocal = hn::Set(d, reciprocal_);
-    if (way_ == Way::multiply) {
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(values[v], reciprocal);
-      return;
-    }
-    const V by = hn::Set(d, by_), least = hn::Set(d, 0x1p-100F);
-    V quotients[kVectors];
-    auto doubtful = hn::MaskFromVec(hn::Zero(d));
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      const V near = hn::Mul(values[v], reciprocal);
-      const V over = hn::NegMulAdd(near, by, values[v]);
-      quotients[v] = hn::MulAdd(over, reciprocal, near);
-      const auto ordinary = hn::Or(hn::Ge(hn::Abs(quotients[v]), least), hn::Eq(values[v], hn::Zero(d)));
-      doubtful = hn::Or(doubtful, hn::Not(ordinary));
-    }
-    if (HWY_UNLIKELY(!hn::AllFalse(d, doubtful))) return Divide(d, values);
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) values[v] = quotients[v];
-  }
-
- private:
-  enum class Way : std::uint8_t { none, multiply, correct, divide } way_ = Way::none;
-  float by_ = 1, reciprocal_ = 1;
-
-  template <int kVectors, class D, class V = hn::Vec<D>>
-  HWY_INLINE void Divide(D d, V (&values)[kVectors]) const {
-    const V by = hn::Set(d, by_);
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) values[v] = hn::Div(values[v], by);
-  }
-};
-
 /// An output, or the place behind the last: what is divided by, and where it and those before it that reach into its columns are kept.
-template <int kSeen>
 struct Expanded {
   std::int64_t output;
   const Divisor* divisors;  // of each row of outputs, or one for all
   std::int64_t first, middle,
-      last;  // columns from its first on that lie in the input: kSeen outputs see those before the middle, one fewer the others
+      last;  // columns from its first on that lie in the input: one output fewer sees those from the middle on
+  int seen;  // outputs that see a column, at most
   float* kept;
-  const float* before[kSeen];  // the one before, and so on
+  const float* before[kMostSeenColumns];  // of the one before, and so on
 };
 
-/// kVectors vectors of what the rows send into the column that begins `at`.
+/// Adds kVectors vectors of what the rows send into the column that begins `at`.
 template <int kVectors, class T, class D>
 HWY_INLINE void SumOfRows(D d, const ExpandedRows<T>& rows, const Divisor* divisors, std::int64_t at,
                           hn::Vec<D> (&sum)[kVectors]) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) sum[v] = LoadAs(d, rows.source[0] + at + v * lanes);
-  if (!rows.alike) divisors[0].Apply(d, sum);
-  for (int row = 1; row < rows.count; ++row) {
+  for (int row = 0; row < rows.count; ++row) {
     const T* from = rows.source[row] + at;
     hn::Vec<D> values[kVectors];
     CENOTE_UNROLL
@@ -136,8 +80,8 @@ HWY_INLINE void StoreColumns(D d, const ExpandColumnsPlan& plan, const ExpandedR
 }
 
 /// kVectors vectors of channels, from `c` on, of the columns that begin with those of an output and end before those of the next.
-template <int kSeen, int kVectors, class T>
-HWY_INLINE void ExpandColumn(const ExpandColumnsPlan& plan, const ExpandedRows<T>& rows, const Expanded<kSeen>& at,
+template <int kVectors, class T>
+HWY_INLINE void ExpandColumn(const ExpandColumnsPlan& plan, const ExpandedRows<T>& rows, const Expanded& at,
                              std::int64_t c) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -147,20 +91,22 @@ HWY_INLINE void ExpandColumn(const ExpandColumnsPlan& plan, const ExpandedRows<T
   for (int v = 0; v < kVectors; ++v) own[v] = few[v] = all[v] = hn::Zero(d);
   if (at.output < plan.outputs) SumOfRows(d, rows, at.divisors, at.output * plan.channels + c, own);
   // In the order of the outputs, from +0 on: no sum is -0.
-  CENOTE_UNROLL
-  for (int back = kSeen - 1; back > 0; --back) {
+  for (int back = at.seen - 1; back > 0; --back) {
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const V value = hn::LoadU(d, at.before[back] + c + v * lanes);
       all[v] = hn::Add(all[v], value);
-      if (back < kSeen - 1) few[v] = hn::Add(few[v], value);
+      if (back < at.seen - 1) few[v] = hn::Add(few[v], value);
     }
   }
   CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    if (kSeen > 1) hn::StoreU(own[v], d, at.kept + c + v * lanes);
-    all[v] = hn::Add(all[v], own[v]);
-    if (kSeen > 1) few[v] = hn::Add(few[v], own[v]);
+  for (int v = 0; v < kVectors; ++v) all[v] = hn::Add(all[v], own[v]);
+  if (at.seen > 1) {
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreU(own[v], d, at.kept + c + v * lanes);
+      few[v] = hn::Add(few[v], own[v]);
+    }
   }
   const std::int64_t to = (at.output * plan.stride - plan.left) * plan.channels + c;
   StoreColumns(d, plan, rows, to + at.first * plan.channels, at.middle - at.first, all);
@@ -168,35 +114,32 @@ HWY_INLINE void ExpandColumn(const ExpandColumnsPlan& plan, const ExpandedRows<T
 }
 
 /// All channels of them.
-template <int kSeen, class T>
-HWY_NOINLINE void ExpandChannels(const ExpandColumnsPlan& plan, const ExpandedRows<T>& rows,
-                                 const Expanded<kSeen>& at) {
+template <class T>
+HWY_NOINLINE void ExpandChannels(const ExpandColumnsPlan& plan, const ExpandedRows<T>& rows, const Expanded& at) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
   std::int64_t c = 0;
-  for (; c + 4 * lanes <= plan.channels; c += 4 * lanes) ExpandColumn<kSeen, 4>(plan, rows, at, c);
-  if (c + 2 * lanes <= plan.channels) {
-    ExpandColumn<kSeen, 2>(plan, rows, at, c);
-    c += 2 * lanes;
-  }
+  for (; c + 4 * lanes <= plan.channels; c += 4 * lanes) ExpandColumn<4>(plan, rows, at, c);
   // The ragged end once more from its last whole vector.
-  for (; c < plan.channels; c += lanes) ExpandColumn<kSeen, 1>(plan, rows, at, std::min(c, plan.channels - lanes));
+  for (; c < plan.channels; c += lanes) ExpandColumn<1>(plan, rows, at, std::min(c, plan.channels - lanes));
 }
 
 /// The columns of some rows of inputs, one output after the other, so that memory is read and written as it lies.
-template <int kSeen, class T>
+template <class T>
 HWY_NOINLINE void ExpandRow(const ExpandColumnsPlan& plan, const ExpandedRows<T>& rows, float* scratch) {
+  const auto seen = static_cast<int>((plan.kernel - 1) / plan.stride + 1);
   Divisor divisors[kMostSeenRows];
   double known = 0;
-  for (int back = 1; back < kSeen; ++back)
+  for (int back = 1; back < seen; ++back)
     std::fill_n(scratch + static_cast<std::size_t>(back) * plan.pitch, plan.channels, 0.0F);
-  Expanded<kSeen> at{};
+  Expanded at{};
+  at.seen = seen;
   at.divisors = divisors;
   for (std::int64_t o = 0; o * plan.stride - plan.left < plan.width; ++o) {
     const std::int64_t begins = o * plan.stride - plan.left;
     at.output = o;
     at.first = std::max<std::int64_t>(0, -begins);
     at.last = std::max(at.first, std::min(plan.stride, plan.width - begins));
-    at.middle = std::clamp(plan.kernel - (kSeen - 1) * plan.stride, at.first, at.last);
+    at.middle = std::clamp(plan.kernel - (seen - 1) * plan.stride, at.first, at.last);
     const double factor = plan.column_factor[plan.column_factor.size() == 1 ? 0 : std::min(o, plan.outputs - 1)];
     if (factor != known) {
       for (int row = 0; row < (rows.alike ? 1 : rows.count); ++row)
@@ -204,11 +147,11 @@ HWY_NOINLINE void ExpandRow(const ExpandColumnsPlan& plan, const ExpandedRows<T>
       known = factor;
     }
     auto slot = [&](std::int64_t output) {
-      return scratch + static_cast<std::size_t>((output + kSeen) % kSeen) * plan.pitch;
+      return scratch + static_cast<std::size_t>((output + seen) % seen) * plan.pitch;
     };
     at.kept = slot(o);
-    for (int back = 1; back < kSeen; ++back) at.before[back] = slot(o - back);
-    ExpandChannels<kSeen>(plan, rows, at);
+    for (int back = 1; back < seen; ++back) at.before[back] = slot(o - back);
+    ExpandChannels(plan, rows, at);
   }
 }
 
@@ -249,12 +192,8 @@ void ExpandColumns(const ExpandColumnsPlan& plan, const RowPointers& pointers, s
       for (int row = 0; row < rows.targets; ++row)
         std::memset(static_cast<void*>(rows.target[row]), 0,
                     static_cast<std::size_t>(plan.width * plan.channels) * sizeof(T));
-    } else if (plan.kernel <= plan.stride) {
-      ExpandRow<1>(plan, rows, kept);
-    } else if (plan.kernel <= 2 * plan.stride) {
-      ExpandRow<2>(plan, rows, kept);
     } else {
-      ExpandRow<3>(plan, rows, kept);
+      ExpandRow(plan, rows, kept);
     }
   }
   if (rows.streams) hwy::FlushStream();

@@ -39,6 +39,8 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
+/// Taps of bf16 windows that are summed up straight, two channels to a lane, at most: not measured beside others.
+inline constexpr std::int64_t kMostPairTaps = 27;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
