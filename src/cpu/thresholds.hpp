@@ -146,10 +146,11 @@ inline constexpr std::int64_t kMostBandOverlap = 2;
 
 /// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
 /// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
-/// and 80.) Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
+/// and 80.) Windows five columns wide and one apart: 5x5/1 over 16 planes of 56 x 56 44 us gathered and 37 scattered, 64 x 64 50 and 53, 96 x 96 112 and 119, four of 128 x 128 49 and 112. Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
 /// share at least: not measured beside others.
 inline constexpr std::int64_t kLeastGathered = 16;
 inline constexpr std::int64_t kLeastOverlapping = 24;
+inline constexpr std::int64_t kLeastWide = 64;
 inline constexpr std::int64_t kTapBytes = 8 * 1024;
 inline constexpr std::int64_t kLeastBand = 16;
 /// Gradients that are put together while as many are written around the caches, a line at a time (see PacedRows): more than the stores that wait in a core, 64 bytes each, so
@@ -199,6 +200,9 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
+/// So do gradients of maxima that fill whole lines of columns. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
+/// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
+/// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB.)
