@@ -14,6 +14,7 @@
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
+#include "cpu/winner_kernel.hpp"
 
 #include <algorithm>
 
@@ -58,6 +59,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);

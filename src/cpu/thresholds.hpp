@@ -179,6 +179,10 @@ inline constexpr std::int64_t kMostPickedUnits = 64;
 /// 56 x 56, 24 MB, two threads: 667, and 533 gathered an output row at a time.)
 inline constexpr std::int64_t kLeastCollected = 36;
 
+/// Whole planes of so many inputs at least are written as zeros and their winners; smaller ones are scattered. (Two threads: 8192 planes of 14 x 14 64 us scattered and 55 so, 32768 of 7 x 7 76 and
+/// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)
+inline constexpr std::int64_t kLeastWinner = 32;
+
 /// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
 /// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
 /// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464
@@ -200,9 +204,9 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
-/// So do gradients of maxima that fill whole lines of columns. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
+/// So do gradients of maxima that fill whole lines of columns, and those of whole planes. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
 /// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
-/// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613.)
+/// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB.)
