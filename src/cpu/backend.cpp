@@ -16,6 +16,7 @@
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
+#include "cpu/winner_kernel.hpp"
 
 #include <algorithm>
 
@@ -60,6 +61,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);

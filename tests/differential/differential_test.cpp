@@ -373,6 +373,18 @@ TEST(Differential, EveryWayToDoIt) {
              "min2d f32 nchw n3c5 h7w31 k3x4 s2 p1 ceil idx:window",
              "max2d f32 spaced n3c3 h9w11 k3 s2 p1 idx:window",
              "max2d f32 nchw n3c5 h9w16 k4x3 s2 p2x1:2x0 ceil idx:window",
+             "max2d f32 nchw n2c3 h13w70 k5 s1 p2 idx:window",  // gathered five columns wide
+             "max2d bf16 nchw n2c3 h11w81 k3x5 s2x1 p1x2 idx:window",
+             "max2d f16 spaced n2c3 h12w69 k4x5 s4x1 idx:window",
+             "max1d f32 ncw n3c5 w131 k5 s1 p2 idx:window",
+             "max2d f32 nchw n1c1 h97w64 k5 s3x1 p2:1x2 ceil idx:window",
+             "max2d bf16 nhwc n2c77 h9w11 k2 idx:window",  // halves of which bits are chosen
+             "max2d f16 nhwc n1c64 h9w13 k3 s4 p1 idx:window",
+             "max2d bf16 nhwc n1c33 h10w9 k4x3 s4x3 ceil idx:window",
+             "min2d u8 nchw n9c5 h6w7 k6x7",  // planes of zeros and their winners
+             "amax2d f64 spaced n3c5 h5w7 out1",
+             "amax3d f16 ncdhw n3c5 d2h5w4 out1",
+             "max1d f32 ncw n9c3 w32 k32",
          }) {
       expect_right(std::string(line) + values, settings);
     }
@@ -539,6 +551,9 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nhwc n1c64 h331w330 k8 idx:window bwd",
            "max2d bf16 nchw n1c70 h330w331 k3 s1 p1 idx:window bwd",
            "amax2d f64 nhwc n1c150 h120w120 out15",
+           "amax2d f32 nchw n1c90 h301w199 out1 bwd",
+           "amax1d bf16 ncw n3c40001 w101 out1 zeros bwd",
+           "amax1d f16 ncw n1c300001 w33 out1 idx:window bwd",
            "aavg2d f64 nhwc n1c150 h120w120 out15",
        }) {
     expect_right(line, {{"", &two}});
