@@ -20,7 +20,7 @@ bool has_narrow_windows(const Axis (&axis)[3]) {
   const Axis &depth = axis[0], &height = axis[1], &width = axis[2];
   const bool two = width.kernel == 2 && width.stride == 2 && width.pad_begin == 0;
   const bool three = width.kernel == 3 && width.stride <= 2;
-  const bool five = width.kernel == 5 && width.stride == 1;
+  const bool five = width.kernel == 5 && width.stride == 1 && height.kernel >= 3;  // rows it lacks are gathered too
   return (two || three || five) && height.kernel <= width.kernel && depth.kernel <= depth.stride &&
          depth.kernel * height.kernel * width.kernel < 32;
 }
@@ -54,8 +54,16 @@ void make_tables(GatherPlan& plan) {
     });
     plan.edges.push_back({x, bits});
   }
-  for_taps(plan.axis, [&](unsigned number, std::int64_t z, std::int64_t y, std::int64_t x) {
-    plan.numbers.insert(plan.numbers.end(), kNumberBytes, static_cast<std::uint8_t>(number));
+  for (std::int64_t z = 0; z < depth.kernel; ++z) {
+    for (std::int64_t y = 0; y < width.kernel; ++y) {
+      for (std::int64_t x = 0; x < width.kernel; ++x) {
+        const std::int64_t number = (z * height.kernel + y) * width.kernel + x;
+        plan.numbers.insert(plan.numbers.end(), kNumberBytes,
+                            y < height.kernel ? static_cast<std::uint8_t>(number) : kNoNumberByte);
+      }
+    }
+  }
+  for_taps(plan.axis, [&](unsigned, std::int64_t z, std::int64_t y, std::int64_t x) {
     plan.positions.push_back(static_cast<std::int32_t>((z * height.input + y) * width.input + x));
   });
 }

@@ -232,7 +232,7 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t width = plan.axis[2].input, pad = plan.axis[2].pad_begin, columns = plan.axis[2].output;
   const std::int64_t pitch = plan.carry_pitch, down = plan.axis[1].stride * width, code_pitch = plan.code_pitch;
-  const std::int64_t wait = plan.axis[1].stride * pitch, high = plan.axis[1].kernel;
+  const std::int64_t wait = plan.axis[1].stride * pitch;
   const std::uint8_t* HWY_RESTRICT numbers = seen.numbers;
   // The first of those outputs.
   const std::int64_t shift = (pad + (kOdd ? 1 : 0)) / kStride - (kTaken - 1);
@@ -253,7 +253,6 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
       }
       CENOTE_UNROLL
       for (int y = 0; y < kWidth; ++y) {
-        if (y >= high) continue;
         float* waiting = seen.sums + y * pitch + x;
         const bool carried = y < seen.carried;
         auto add = [&](int i, int tap, hn::Vec<decltype(d)>& sum) HWY_ATTR CENOTE_ALWAYS_INLINE {
@@ -318,7 +317,7 @@ inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std
     rows.GoTo(target + (slice * height.input + top) * row_bytes);
     const char* source = static_cast<const char*>(pointers.source) + plane * plan.source_pitch * size;
     const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
-    seen.numbers = plan.numbers.data() + tap * kernel * width.kernel * kNumberBytes;
+    seen.numbers = plan.numbers.data() + tap * width.kernel * width.kernel * kNumberBytes;
     // Vectors reach beyond a row of gradients: those of the first rows and the last, where no others are beside them, are copied before.
     const bool follow = plan.source_pitch == plane_outputs;
     const std::int64_t slices_rows = output * height.output;  // rows of the plane before this slice's

@@ -376,7 +376,7 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nchw n2c3 h13w70 k5 s1 p2 idx:window",  // gathered five columns wide
              "max2d bf16 nchw n2c3 h11w81 k3x5 s2x1 p1x2 idx:window",
              "max2d f16 spaced n2c3 h12w69 k4x5 s4x1 idx:window",
-             "max1d f32 ncw n3c5 w131 k5 s1 p2 idx:window",
+             "max2d f32 nchw n3c5 h7w131 k3x5 s1 p1x2 idx:window",
              "max2d f32 nchw n1c1 h97w64 k5 s3x1 p2:1x2 ceil idx:window",
              "max2d bf16 nhwc n2c77 h9w11 k2 idx:window",  // halves of which bits are chosen
              "max2d f16 nhwc n1c64 h9w13 k3 s4 p1 idx:window",
