@@ -210,6 +210,66 @@ void AlongChannels(const AlongRow<C>& row) {
   }
 }
 
+/// Lanes of two vectors, counted through both. Where there is an instruction for it, or two and a blend.
+template <class C>
+constexpr bool kTakesLanes = HWY_ARCH_X86 && (HWY_TARGET <= HWY_AVX3 || (HWY_TARGET == HWY_AVX2 && sizeof(C) == 4));
+
+template <class D, class V = hn::Vec<D>, class VI = hn::Vec<hn::RebindToSigned<D>>>
+HWY_INLINE V LanesOfTwo(D d, V low, V high, VI from) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  (void)d;
+  using T = hn::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    return V{_mm512_permutex2var_ps(low.raw, from.raw, high.raw)};
+  } else if constexpr (std::is_same_v<T, double>) {
+    return V{_mm512_permutex2var_pd(low.raw, from.raw, high.raw)};
+  } else if constexpr (sizeof(T) == 4) {
+    return V{_mm512_permutex2var_epi32(low.raw, from.raw, high.raw)};
+  } else {
+    return V{_mm512_permutex2var_epi64(low.raw, from.raw, high.raw)};
+  }
+#elif HWY_ARCH_X86 && HWY_TARGET == HWY_AVX2
+  const hn::RebindToSigned<D> di;
+  const auto lane = hn::And(from, hn::Set(di, 7));
+  const auto in_high = hn::RebindMask(d, hn::Gt(from, hn::Set(di, 7)));
+  const auto indices = hn::IndicesFromVec(d, lane);
+  return hn::IfThenElse(in_high, hn::TableLookupLanes(high, indices), hn::TableLookupLanes(low, indices));
+#else
+  (void)d, (void)high, (void)from;
+  return low;
+#endif
+}
+
+/// Where the lanes of a vector lie in a buffered row: `offset` elements behind `first`. As long as those fit in two vectors, they are loaded and put in
+/// order, which a gather takes many times as long for.
+template <class C>
+struct TakenLanes {
+  using D = hn::ScalableTag<C>;
+  using DI = hn::RebindToSigned<D>;
+  hn::Vec<DI> offset;
+  std::int64_t first;
+  bool near;
+
+  HWY_INLINE TakenLanes(hn::Vec<DI> position, std::int64_t begin)
+      : offset(hn::Sub(position, hn::Set(DI(), static_cast<CodeOf<C>>(begin)))), first(begin) {
+    Look();
+  }
+  HWY_INLINE void Look() {
+    if constexpr (kTakesLanes<C>) {
+      const auto beyond = hn::Set(DI(), static_cast<CodeOf<C>>(2 * hn::Lanes(D())));
+      near = hn::AllTrue(DI(), hn::And(hn::Gt(offset, hn::Set(DI(), CodeOf<C>{-1})), hn::Lt(offset, beyond)));
+    }
+  }
+  template <class Tag, class T = hn::TFromD<Tag>>
+  HWY_INLINE hn::Vec<Tag> Take(Tag tag, const T* row) const {
+    const T* from = row + first;
+    if constexpr (kTakesLanes<C>) {
+      if (HWY_LIKELY(near)) return LanesOfTwo(tag, hn::LoadU(tag, from), hn::LoadU(tag, from + hn::Lanes(tag)), offset);
+    }
+    return hn::GatherIndex(tag, from, offset);
+  }
+};
+
 /// Columns::gathered: every lane has a window of its own.
 template <Fold kFold, bool kAnyOrder, class C>
 void AlongGathered(const AlongRow<C>& row) {
@@ -219,29 +279,41 @@ void AlongGathered(const AlongRow<C>& row) {
     using Code = CodeOf<C>;
     const RowPlan& plan = row.plan;
     const LaneTable<Code>& table = LanesOf<C>(plan);
-    const auto step = hn::Set(di, static_cast<Code>(plan.table.step * plan.inner));
+    const std::int64_t step = plan.table.step * plan.inner, origin = row.tile.source_first * plan.inner;
     const auto zero = hn::Zero(di);
-    const std::int64_t from = row.tile.target_first * plan.inner;
-    const auto origin = hn::Set(di, static_cast<Code>(row.tile.source_first * plan.inner));
-    for (std::int64_t q = 0; q < row.tile.target_columns * plan.inner; q += static_cast<std::int64_t>(hn::Lanes(d))) {
-      // Lanes beyond the tile may belong to the next one, and look before the buffer.
-      auto position = hn::Max(hn::Sub(hn::LoadU(di, table.position.data() + from + q), origin), zero);
-      if (q + static_cast<std::int64_t>(hn::Lanes(d)) > row.tile.target_columns * plan.inner) {
-        const auto real = hn::Lt(hn::Iota(di, static_cast<Code>(q)),
-                                 hn::Set(di, static_cast<Code>(row.tile.target_columns * plan.inner)));
-        position = hn::IfThenElseZero(real, position);
+    const std::int64_t from = row.tile.target_first * plan.inner, elements = row.tile.target_columns * plan.inner;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+    for (std::int64_t q = 0; q < elements; q += lanes) {
+      const Code* positions = table.position.data() + from + q;
+      // Empty windows look at the row's first column, which may lie before the buffer.
+      const std::int64_t first = larger(0, positions[0] - origin);
+      auto position = hn::Max(hn::Sub(hn::LoadU(di, positions), hn::Set(di, static_cast<Code>(origin))), zero);
+      if (q + lanes > elements) {  // lanes beyond the tile belong to the next one
+        const auto real = hn::FirstN(di, static_cast<std::size_t>(elements - q));
+        position = hn::IfThenElse(real, position, hn::Set(di, static_cast<Code>(first)));
       }
-      const auto count = plan.even ? zero : hn::LoadU(di, table.count.data() + from + q);
+      TakenLanes<C> taken(position, first);
+      const auto count = hn::LoadU(di, table.count.data() + from + q);
+      // Most windows are whole, whatever borders and padding cut off.
+      const bool even = plan.even || hn::AllTrue(di, hn::Eq(count, hn::Set(di, static_cast<Code>(plan.table.most))));
+      // Lanes whose window has ended keep reading their last tap, which changes no maximum, and add nothing to a sum.
+      auto next = [&](std::int64_t tap) HWY_ATTR {
+        if (even) {
+          taken.first += step;
+          return;
+        }
+        const auto more = hn::Lt(hn::Set(di, static_cast<Code>(tap + 1)), count);
+        taken.offset = hn::Add(taken.offset, hn::IfThenElseZero(more, hn::Set(di, static_cast<Code>(step))));
+        taken.Look();
+      };
       if constexpr (kFold == Fold::sum) {
         if (plan.sums_in_lanes) {
           LaneSums<decltype(d)> sums(d);
           for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
-            const auto here = hn::GatherIndex(d, row.buffer, position);
-            const auto inside =
-                hn::Lt(hn::Set(di, static_cast<Code>(tap)), plan.even ? hn::Set(di, hwy::LimitsMax<Code>()) : count);
-            sums.Add(tap, hn::IfThenElseZero(hn::RebindMask(d, inside), here));
-            const auto more = plan.even ? inside : hn::Lt(hn::Set(di, static_cast<Code>(tap + 1)), count);
-            position = hn::IfThenElse(more, hn::Add(position, step), position);
+            auto v = taken.Take(d, row.buffer);
+            if (!even) v = hn::IfThenElseZero(hn::RebindMask(d, hn::Lt(hn::Set(di, static_cast<Code>(tap)), count)), v);
+            sums.Add(tap, v);
+            if (tap + 1 < plan.table.most) next(tap);
           }
           hn::StoreU(sums.Total(), d, row.result + q);
           continue;
@@ -250,9 +322,8 @@ void AlongGathered(const AlongRow<C>& row) {
       Accumulator<decltype(d), kFold, kAnyOrder> a;
       for (std::int64_t tap = 0; tap < plan.table.most; ++tap) {
         const auto tap_lanes = hn::Set(di, static_cast<Code>(tap));
-        auto v = hn::GatherIndex(d, row.buffer, position);
-        if (!plan.even) {
-          // Lanes whose window has ended keep reading their last tap, which changes no maximum, and add nothing to a sum.
+        auto v = taken.Take(d, row.buffer);
+        if (!even) {
           const auto inside = hn::Lt(tap_lanes, count);
           if constexpr (kFold == Fold::sum) v = hn::IfThenElseZero(hn::RebindMask(d, inside), v);
           if (tap == 0 && kFold != Fold::sum) {
@@ -260,25 +331,19 @@ void AlongGathered(const AlongRow<C>& row) {
           }
         }
         auto code = [&]() HWY_ATTR {
-          const auto ended =
-              plan.even ? tap_lanes : hn::Min(tap_lanes, hn::Max(hn::Sub(count, hn::Set(di, Code{1})), zero));
-          return hn::Add(hn::GatherIndex(di, row.codes, position), row.tap_step != 0 ? ended : zero);
+          const auto ended = even ? tap_lanes : hn::Min(tap_lanes, hn::Max(hn::Sub(count, hn::Set(di, Code{1})), zero));
+          return hn::Add(taken.Take(di, row.codes), row.tap_step != 0 ? ended : zero);
         };
         if (tap == 0) {
           a.First(d, v, code);
-        } else if (kFold == Fold::sum || plan.even) {
+        } else if (kFold == Fold::sum || even) {
           a.Next(d, v, code);
         } else {
           // An empty window keeps its identity.
           const auto has_any = hn::RebindMask(d, hn::Gt(count, zero));
           a.Next(d, hn::IfThenElse(has_any, v, a.value), code);
         }
-        if (plan.even) {
-          position = hn::Add(position, step);
-        } else {
-          const auto more = hn::Lt(hn::Add(tap_lanes, hn::Set(di, Code{1})), count);
-          position = hn::IfThenElse(more, hn::Add(position, step), position);
-        }
+        if (tap + 1 < plan.table.most) next(tap);
       }
       a.Store(d, row.result + q, row.result_codes + q);
     }

@@ -3,6 +3,7 @@
 #include "cpu/block_kernel.hpp"
 #include "cpu/collect_kernel.hpp"
 #include "cpu/column_band_kernel.hpp"
+#include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
@@ -10,10 +11,12 @@
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
+#include "cpu/sum_pairs_kernel.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
+#include "cpu/winner_kernel.hpp"
 
 #include <algorithm>
 
@@ -58,14 +61,17 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
   } else {
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);

@@ -123,6 +123,41 @@ using RoundedLane = std::conditional_t<sizeof(T) == 2, std::uint16_t, T>;
 template <class T, class D>
 using RoundedTag = hn::Rebind<RoundedLane<T>, D>;
 
+#if HWY_TARGET != HWY_SCALAR
+/// f32 whose upper halves are bf16, rounded.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<std::uint32_t, D>> RoundedBits(D d, hn::Vec<D> v) {
+  const hn::Rebind<std::uint32_t, D> d32;
+  (void)d;
+  const auto word = hn::BitCast(d32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(d32, 1U));
+  const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(d32, 0x7fffU)));
+  const auto quiet = hn::Or(word, hn::Set(d32, 0x400000U));
+  return hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), quiet, rounded);
+}
+
+/// A mask for lanes of D from one for bytes.
+template <class D, class M>
+HWY_INLINE hn::Mask<D> WideMask(D d, M narrow) {
+#if HWY_TARGET <= HWY_AVX3
+  (void)d;
+  hn::Mask<D> wide;
+  wide.raw = static_cast<decltype(wide.raw)>(narrow.raw);
+  return wide;
+#else
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::int8_t, D> d8;
+  const auto bytes = hn::BitCast(d8, hn::VecFromMask(hn::Rebind<std::uint8_t, D>(), narrow));
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    const auto words = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), bytes);
+    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, words)));
+  } else {
+    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, bytes)));
+  }
+#endif
+}
+#endif
+
 /// A vector of floating-point values rounded to T, which has no more bits.
 template <class T, class D, class C = hn::TFromD<D>>
 HWY_INLINE hn::Vec<RoundedTag<T, D>> RoundVector(D d, hn::Vec<D> v) {
@@ -130,12 +165,7 @@ HWY_INLINE hn::Vec<RoundedTag<T, D>> RoundVector(D d, hn::Vec<D> v) {
   if constexpr (std::is_same_v<T, C>) {
     return v;
   } else if constexpr (std::is_same_v<T, bf16> && kHasVectors) {
-    const hn::Rebind<std::uint32_t, D> d32;
-    const auto word = hn::BitCast(d32, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(d32, 1U));
-    const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(d32, 0x7fffU)));
-    const auto quiet = hn::Or(word, hn::Set(d32, 0x400000U));
-    const auto bits = hn::IfThenElse(hn::RebindMask(d32, hn::IsNaN(v)), quiet, rounded);
+    const auto bits = RoundedBits(d, v);
     return hn::TruncateTo(to, hn::ShiftRight<16>(bits));
   } else if constexpr (std::is_same_v<T, f16> && kNativeF16) {
     return hn::BitCast(to, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));

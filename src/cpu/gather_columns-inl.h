@@ -120,27 +120,6 @@ class TapRows {
   std::int64_t found_ = 0;
 };
 
-/// A mask for lanes of the compute type from one for bytes.
-template <class D, class M>
-HWY_INLINE hn::Mask<D> WideMask(D d, M narrow) {
-#if HWY_TARGET <= HWY_AVX3
-  (void)d;
-  hn::Mask<D> wide;
-  wide.raw = static_cast<decltype(wide.raw)>(narrow.raw);
-  return wide;
-#else
-  const hn::RebindToSigned<D> di;
-  const hn::Rebind<std::int8_t, D> d8;
-  const auto bytes = hn::BitCast(d8, hn::VecFromMask(hn::Rebind<std::uint8_t, D>(), narrow));
-  if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    const auto words = hn::PromoteTo(hn::Rebind<std::int32_t, D>(), bytes);
-    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, words)));
-  } else {
-    return hn::RebindMask(d, hn::MaskFromVec(hn::PromoteTo(di, bytes)));
-  }
-#endif
-}
-
 /// An output that sees the input column.
 template <class T>
 struct SeeingColumn {
@@ -302,6 +281,37 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
   }
 }
 
+/// The same for windows that share nothing, of halves: an input has one gradient or none, so that nothing is added up or rounded and bits are
+/// chosen. (As a sum would be, a -0 is a 0.)
+template <int kTaps, int kStride, class D, class T>
+HWY_NOINLINE void ChooseHalves(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps& row, std::int64_t first,
+                               std::int64_t end, const T* source, T* HWY_RESTRICT result) {
+  static_assert(kTaps <= kStride && sizeof(T) == sizeof(hn::TFromD<D>));
+  const hn::Rebind<std::uint8_t, D> d8;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t inner = plan.inner;
+  const auto negative = hn::Set(d, std::uint16_t{0x8000});
+  for (std::int64_t stride = first; stride < end; ++stride) {
+    const std::int64_t at = (stride - tile.source_first) * inner;
+    T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
+    for (std::int64_t next = 0; next < inner; next += lanes) {
+      const std::int64_t c = smaller(next, inner - lanes);  // the ragged end from its last whole vector
+      const auto tap = hn::LoadU(d8, row.taps + at + c);
+      auto gradient = hn::LoadU(d, reinterpret_cast<const std::uint16_t*>(source + row.gradients + at + c));
+      gradient = hn::IfThenZeroElse(hn::Eq(gradient, negative), gradient);
+      CENOTE_UNROLL
+      for (int column = 0; column < kStride; ++column) {
+        auto chosen = hn::Zero(d);
+        if (column < kTaps) {
+          const auto want = hn::Set(d8, static_cast<std::uint8_t>(row.number + column));
+          chosen = hn::IfThenElseZero(WideMask(d, hn::Eq(tap, want)), gradient);
+        }
+        hn::StoreU(chosen, d, reinterpret_cast<std::uint16_t*>(to + column * inner + c));
+      }
+    }
+  }
+}
+
 /// A row of columns.
 template <class D, class T>
 void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
@@ -318,7 +328,13 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
       const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
       if (last <= first) return;
       for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
-      GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
+      bool chosen = false;
+      if constexpr (kIsHalf<T> && kTaps <= kStride) {
+        const hn::ScalableTag<std::uint16_t> halves;
+        chosen = plan.inner >= static_cast<std::int64_t>(hn::Lanes(halves));
+        if (chosen) ChooseHalves<kTaps, kStride>(halves, plan, tile, *rows, first, last, source, result);
+      }
+      if (!chosen) GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;
     };
     strides.template operator()<2, 1, 2>();

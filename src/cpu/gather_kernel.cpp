@@ -11,15 +11,18 @@
 namespace cenote::simd {
 namespace {
 
-/// Two columns two apart, or three columns one or two apart, and no higher than wide. No input slice is seen by two output slices.
+/// Two columns two apart, three columns one or two apart, or five one apart, and no higher than wide. No input slice is seen by two output slices, and no window
+/// has more taps than a word has bits.
 bool has_narrow_windows(const Axis (&axis)[3]) {
   for (const Axis& one : axis) {
-    if (one.rule != WindowRule::sliding || one.dilation != 1 || one.kernel > 3) return false;
+    if (one.rule != WindowRule::sliding || one.dilation != 1 || one.kernel > kMostGathered) return false;
   }
-  const Axis &depth = axis[0], &width = axis[2];
+  const Axis &depth = axis[0], &height = axis[1], &width = axis[2];
   const bool two = width.kernel == 2 && width.stride == 2 && width.pad_begin == 0;
   const bool three = width.kernel == 3 && width.stride <= 2;
-  return (two || three) && axis[1].kernel <= width.kernel && depth.kernel <= depth.stride;
+  const bool five = width.kernel == 5 && width.stride == 1 && height.kernel >= 3;  // rows it lacks are gathered too
+  return (two || three || five) && height.kernel <= width.kernel && depth.kernel <= depth.stride &&
+         depth.kernel * height.kernel * width.kernel < 32;
 }
 
 /// Calls visit(number, depth, height, width) for every tap of a window.
@@ -55,7 +58,8 @@ void make_tables(GatherPlan& plan) {
     for (std::int64_t y = 0; y < width.kernel; ++y) {
       for (std::int64_t x = 0; x < width.kernel; ++x) {
         const std::int64_t number = (z * height.kernel + y) * width.kernel + x;
-        plan.numbers.push_back(y < height.kernel ? static_cast<std::uint32_t>(number) : kNoNumber);
+        plan.numbers.insert(plan.numbers.end(), kNumberBytes,
+                            y < height.kernel ? static_cast<std::uint8_t>(number) : kNoNumberByte);
       }
     }
   }
@@ -77,13 +81,16 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
   if (!has_narrow_windows(plan.axis)) return nullptr;  // all have a tap inside: padding is less than a window
   plan.flat = p.index_kind != IndexKind::window;
   if (p.index_dtype != (plan.flat ? DType::i64 : DType::u8)) return nullptr;
+  const bool wide = width.kernel > 3;
+  if (plan.flat && wide) return nullptr;  // an index is compared with the positions of all taps
   const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
   const DensePlanes target = dense_planes(p, p.grad_input, true);
   if (!source.dense || !indices.dense || !target.dense) return nullptr;
   // Positions of taps must differ.
   const bool slices_differ = depth.kernel == 1 || height.input >= height.kernel;
   const bool overlap = width.kernel > width.stride;
-  if (width.output < (overlap ? kLeastOverlapping : kLeastGathered) || !slices_differ) return nullptr;
+  const std::int64_t least = wide ? kLeastWide : overlap ? kLeastOverlapping : kLeastGathered;
+  if (width.output < least || !slices_differ) return nullptr;
   if (target.count >= std::numeric_limits<std::int32_t>::max() / 4) return nullptr;
 
   plan.planes = p.batch * p.channels;
@@ -113,7 +120,7 @@ std::unique_ptr<Kernel> make_gather_kernel(const Described& described, const Row
                 larger(height.kernel, kStagedBytes / (width.input * size))};
   plan.values_at = plan.codes_at + line(plan.code_rows * plan.code_pitch);
   plan.carry_at = plan.values_at + line((plan.value_extent + kGatherMargin) * size);
-  plan.paced_at = plan.carry_at + line(2 * plan.carry_pitch * 4);
+  plan.paced_at = plan.carry_at + line((width.kernel - 1) * plan.carry_pitch * 4);
   plan.bytes = plan.paced_at + plan.paced.bytes();
   const std::int64_t units = plan.units();
   return make_unit_kernel(

@@ -147,15 +147,24 @@ class PlaneTaps {
   bool valid_ = true;
 };
 
-/// The first `count` of even and odd columns in turns, rounded.
-template <class T, class D>
+/// The first `count` of even and odd columns in turns, rounded. kExact: none need be.
+template <bool kExact, class T, class D>
 HWY_INLINE void StorePairs(D d, hn::Vec<D> even, hn::Vec<D> odd, std::int64_t count, T* HWY_RESTRICT to) {
   if constexpr (sizeof(T) == 2) {
     const hn::Rebind<std::uint32_t, D> words;
-    const auto low = hn::PromoteTo(words, RoundVector<T>(d, even)), high = hn::PromoteTo(words, RoundVector<T>(d, odd));
     const hn::Repartition<std::uint16_t, D> halves;
-    StoreFirst(halves, hn::BitCast(halves, hn::Or(low, hn::ShiftLeft<16>(high))), count,
-               reinterpret_cast<std::uint16_t*>(to));
+    auto pairs = hn::Zero(words);
+    if constexpr (std::is_same_v<T, bf16>) {
+      const auto bits = [&](hn::Vec<D> v) HWY_ATTR CENOTE_ALWAYS_INLINE {
+        if constexpr (kExact) return hn::BitCast(words, v);
+        return RoundedBits(d, v);
+      };
+      pairs = hn::Or(hn::ShiftRight<16>(bits(even)), hn::And(bits(odd), hn::Set(words, 0xffff0000U)));
+    } else {
+      const auto low = hn::PromoteTo(words, RoundVector<T>(d, even));
+      pairs = hn::Or(low, hn::ShiftLeft<16>(hn::PromoteTo(words, RoundVector<T>(d, odd))));
+    }
+    StoreFirst(halves, hn::BitCast(halves, pairs), count, reinterpret_cast<std::uint16_t*>(to));
   } else {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
 #if HWY_TARGET <= HWY_AVX3
@@ -173,46 +182,73 @@ HWY_INLINE void StorePairs(D d, hn::Vec<D> even, hn::Vec<D> odd, std::int64_t co
   }
 }
 
+/// The taps of a vector of outputs. Sixteen bytes compared are a mask for AVX-512; others compare lanes as wide as what the mask is for.
+template <class D>
+struct TapVector {
+#if HWY_TARGET <= HWY_AVX3
+  using Tag = hn::Rebind<std::uint8_t, D>;
+#else
+  using Tag = hn::Rebind<std::uint32_t, D>;
+#endif
+  hn::Vec<Tag> taps;
+
+  explicit HWY_INLINE TapVector(const std::uint8_t* from) {
+#if HWY_TARGET <= HWY_AVX3
+    taps = hn::LoadU(Tag(), from);
+#else
+    taps = hn::PromoteTo(Tag(), hn::LoadU(hn::Rebind<std::uint8_t, D>(), from));
+#endif
+  }
+  TapVector() = default;
+
+  /// `number`: kNumberBytes times.
+  HWY_INLINE hn::Mask<D> Are(D d, const std::uint8_t* number) const {
+#if HWY_TARGET <= HWY_AVX3
+    return WideMask(d, hn::Eq(taps, hn::LoadU(Tag(), number)));
+#else
+    return hn::RebindMask(d, hn::Eq(taps, hn::Set(Tag(), std::uint32_t{*number})));
+#endif
+  }
+};
+
 /// Output rows and the input rows that their windows see.
 struct SeenRows {
   std::int64_t count;  // output rows, one after the other
   const std::uint8_t* codes;
   const char* values;
-  const std::uint32_t* numbers;  // of the taps of the input slice
-  float* sums;                   // of rows that wait, carry_pitch apart
-  int carried;                   // so many of the first input rows begin with the sums that wait
-  int done;                      // so many are done, the others wait
-  char* rows[3];                 // where they go; null: nowhere
+  const std::uint8_t* numbers;  // of the taps of the input slice
+  float* sums;                  // of rows that wait, carry_pitch apart
+  int carried;                  // so many of the first input rows begin with the sums that wait
+  int done;                     // so many are done, the others wait
+  char* rows[kMostGathered];    // where they go; null: nowhere
 };
 
-/// Columns whose windows are kWidth wide and kStride apart, and no higher than wide.
-template <int kWidth, int kStride, class T>
+/// Columns whose windows are kWidth wide and kStride apart, and no higher than wide. kOdd: those two apart begin at odd columns.
+template <int kWidth, int kStride, bool kOdd, class T>
 void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting) {
   const hn::ScalableTag<float> d;
-  const hn::ScalableTag<std::uint32_t> du;
-  const hn::Rebind<std::uint8_t, decltype(du)> bytes;
-  constexpr int kTaken = kWidth / kStride + kWidth % kStride;  // outputs beside each other that see a stride of columns
+  // Outputs beside each other that see a stride of columns.
+  constexpr int kTaken = kStride == 1 ? kWidth : kOdd ? kWidth / 2 + 1 : (kWidth + 1) / 2;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t width = plan.axis[2].input, pad = plan.axis[2].pad_begin, columns = plan.axis[2].output;
   const std::int64_t pitch = plan.carry_pitch, down = plan.axis[1].stride * width, code_pitch = plan.code_pitch;
   const std::int64_t wait = plan.axis[1].stride * pitch;
-  const std::uint32_t* HWY_RESTRICT numbers = seen.numbers;
+  const std::uint8_t* HWY_RESTRICT numbers = seen.numbers;
   // The first of those outputs.
-  const bool even = pad % 2 == 0;
-  const std::int64_t shift = kStride == 1 ? pad - (kWidth - 1) : kWidth == 3 && even ? pad / 2 - 1 : pad / 2;
+  const std::int64_t shift = (pad + (kOdd ? 1 : 0)) / kStride - (kTaken - 1);
   seen.codes += shift;
   const T* values = reinterpret_cast<const T*>(seen.values) + shift;
-  T* rows[3] = {reinterpret_cast<T*>(seen.rows[0]), reinterpret_cast<T*>(seen.rows[1]),
-                reinterpret_cast<T*>(seen.rows[2])};
+  T* rows[kWidth];
+  for (int y = 0; y < kWidth; ++y) rows[y] = reinterpret_cast<T*>(seen.rows[y]);
   WaitingLines lines = waiting;
   const auto step_lines = ceil_div(seen.done * kStride * lanes * static_cast<std::int64_t>(sizeof(T)), kLine);
   for (; seen.count > 0; --seen.count) {
     for (std::int64_t x = 0; x < width; x += lanes * kStride) {
-      hn::Vec<decltype(du)> code[kTaken];
+      TapVector<decltype(d)> code[kTaken];
       hn::Vec<decltype(d)> value[kTaken];
       CENOTE_UNROLL
       for (int i = 0; i < kTaken; ++i) {
-        code[i] = hn::PromoteTo(du, hn::LoadU(bytes, seen.codes + x / kStride + i));
+        code[i] = TapVector<decltype(d)>(seen.codes + x / kStride + i);
         value[i] = LoadAs(d, values + x / kStride + i);
       }
       CENOTE_UNROLL
@@ -220,13 +256,14 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
         float* waiting = seen.sums + y * pitch + x;
         const bool carried = y < seen.carried;
         auto add = [&](int i, int tap, hn::Vec<decltype(d)>& sum) HWY_ATTR CENOTE_ALWAYS_INLINE {
-          const auto here = hn::RebindMask(d, hn::Eq(code[i], hn::Set(du, numbers[y * kWidth + tap])));
+          if (tap < 0 || tap >= kWidth) return;
+          const auto here = code[i].Are(d, numbers + (y * kWidth + tap) * kNumberBytes);
           sum = hn::IfThenElse(here, hn::Add(sum, value[i]), sum);
         };
         auto first = carried ? hn::LoadU(d, waiting) : hn::Zero(d);
         if constexpr (kStride == 1) {
           CENOTE_UNROLL
-          for (int i = 0; i < kWidth; ++i) add(i, kWidth - 1 - i, first);
+          for (int i = 0; i < kTaken; ++i) add(i, kWidth - 1 - i, first);
           if (y >= seen.done) {
             hn::StoreU(first, d, waiting - wait);
           } else if (rows[y] != nullptr) {
@@ -235,23 +272,16 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
           }
         } else {
           auto second = carried ? hn::LoadU(d, waiting + lanes) : hn::Zero(d);
-          if constexpr (kWidth == 2) {
-            add(0, 0, first);
-            add(0, 1, second);
-          } else if (even) {  // windows begin at even columns
-            add(0, 2, first);
-            add(1, 0, first);
-            add(1, 1, second);
-          } else {
-            add(0, 1, first);
-            add(0, 2, second);
-            add(1, 0, second);
+          CENOTE_UNROLL
+          for (int i = 0; i < kTaken; ++i) {
+            add(i, 2 * (kTaken - 1 - i) - (kOdd ? 1 : 0), first);
+            add(i, 2 * (kTaken - 1 - i) + (kOdd ? 0 : 1), second);
           }
           if (y >= seen.done) {
             hn::StoreU(first, d, waiting - wait);
             hn::StoreU(second, d, waiting - wait + lanes);
           } else if (rows[y] != nullptr) {
-            StorePairs<T>(d, first, second, width - x, rows[y] + x);
+            StorePairs<kWidth <= kStride>(d, first, second, width - x, rows[y] + x);
           }
         }
       }
@@ -287,7 +317,7 @@ inline bool GatherBands(const GatherPlan& plan, const RowPointers& pointers, std
     rows.GoTo(target + (slice * height.input + top) * row_bytes);
     const char* source = static_cast<const char*>(pointers.source) + plane * plan.source_pitch * size;
     const char* indices = static_cast<const char*>(pointers.indices) + plane * plan.index_pitch * (plan.flat ? 8 : 1);
-    seen.numbers = plan.numbers.data() + tap * width.kernel * width.kernel;
+    seen.numbers = plan.numbers.data() + tap * width.kernel * width.kernel * kNumberBytes;
     // Vectors reach beyond a row of gradients: those of the first rows and the last, where no others are beside them, are copied before.
     const bool follow = plan.source_pitch == plane_outputs;
     const std::int64_t slices_rows = output * height.output;  // rows of the plane before this slice's
@@ -356,9 +386,13 @@ template <class T>
 bool GatherPlanes(const GatherPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
   const Axis& width = plan.axis[2];
-  const GatherFromRowsFn gather = width.stride == 1   ? GatherFromRows<3, 1, T>
-                                  : width.kernel == 3 ? GatherFromRows<3, 2, T>
-                                                      : GatherFromRows<2, 2, T>;
+  const bool odd = width.pad_begin % 2 != 0;
+  const GatherFromRowsFn gather = width.kernel == 5   ? GatherFromRows<5, 1, false, T>
+                                  : width.stride == 1 ? GatherFromRows<3, 1, false, T>
+                                  : width.kernel == 2 ? GatherFromRows<2, 2, false, T>
+                                  : odd               ? GatherFromRows<3, 2, true, T>
+                                                      : GatherFromRows<3, 2, false, T>;
+  static_assert(kMostGathered == 5);
   return GatherBands(plan, pointers, begin, end, scratch, gather);
 }
 

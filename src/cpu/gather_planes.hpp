@@ -1,4 +1,4 @@
-// Backward of maxima over planes whose windows are two or three columns wide: what its kernels need besides pointers.
+// Backward of maxima over planes whose windows are two, three or five columns wide: what its kernels need besides pointers.
 #pragma once
 
 #include "cpu/paced.hpp"
@@ -31,7 +31,8 @@ struct GatherPlan {
   std::vector<SlicePair> slices;  // of each input slice
   std::int64_t bands, band;       // that a slice is cut into, for threads to share; rows of each
   std::vector<EdgeColumn> edges;
-  std::vector<std::uint32_t> numbers;   // of the taps, of as many rows for each slice as a window has columns
+  // Of the taps, of as many rows for each slice as a window has columns: each kNumberBytes times, for vectors to be compared with.
+  std::vector<std::uint8_t> numbers;
   bool flat;                            // indices are positions of 8 bytes, not taps of 1
   std::vector<std::int32_t> positions;  // flat: of each tap, from the first tap of its window were there no padding
   std::int64_t whole_first, whole_end;  // output rows whose windows are not cut off
@@ -49,8 +50,12 @@ struct GatherPlan {
   std::int64_t units() const { return planes * axis[0].input * bands; }
 };
 
-/// The number of no tap.
+/// The most columns, and rows, of a window.
+inline constexpr int kMostGathered = 5;
+/// The number of no tap; as a byte, one that no index is that is right, nor kNoTap.
 inline constexpr std::uint32_t kNoNumber = 256;
+inline constexpr std::uint8_t kNoNumberByte = 254;
+inline constexpr std::int64_t kNumberBytes = 16;
 /// What whole vectors may read beside a row of taps or gradients.
 inline constexpr std::int64_t kGatherMargin = 16;
 

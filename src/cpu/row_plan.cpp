@@ -474,6 +474,9 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
                      heights = reversed ? p.axis[1].input : p.axis[1].output;
   plan.whole_lines = plan.inner > 1 && has_whole_lines(plan, plan.target, size, depths, heights) &&
                      (reversed || !p.with_indices || has_whole_lines(plan, plan.indices, 8, depths, heights));
+  // Gradients that need not be put together before.
+  if (task == RowTask::max_backward && plan.whole_lines && size == static_cast<std::int64_t>(lane))
+    plan.streams = bytes >= kStreamIndexBytes;
   plan.sums_in_lanes = !is_regular(axis, task) && plan.table.step == 1 && most >= kSpannedTaps;
   plan.tall = is_tall(p, task);
   const bool straight =

@@ -39,6 +39,8 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
+/// Taps of bf16 windows that are summed up straight, two channels to a lane, at most: not measured beside others.
+inline constexpr std::int64_t kMostPairTaps = 27;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
@@ -146,10 +148,11 @@ inline constexpr std::int64_t kMostBandOverlap = 2;
 
 /// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
 /// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
-/// and 80.) Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
+/// and 80.) Windows five columns wide and one apart: 5x5/1 over 16 planes of 56 x 56 44 us gathered and 37 scattered, 64 x 64 50 and 53, 96 x 96 112 and 119, four of 128 x 128 49 and 112. Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
 /// share at least: not measured beside others.
 inline constexpr std::int64_t kLeastGathered = 16;
 inline constexpr std::int64_t kLeastOverlapping = 24;
+inline constexpr std::int64_t kLeastWide = 64;
 inline constexpr std::int64_t kTapBytes = 8 * 1024;
 inline constexpr std::int64_t kLeastBand = 16;
 /// Gradients that are put together while as many are written around the caches, a line at a time (see PacedRows): more than the stores that wait in a core, 64 bytes each, so
@@ -178,6 +181,10 @@ inline constexpr std::int64_t kMostPickedUnits = 64;
 /// 56 x 56, 24 MB, two threads: 667, and 533 gathered an output row at a time.)
 inline constexpr std::int64_t kLeastCollected = 36;
 
+/// Whole planes of so many inputs at least are written as zeros and their winners; smaller ones are scattered. (Two threads: 8192 planes of 14 x 14 64 us scattered and 55 so, 32768 of 7 x 7 76 and
+/// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)
+inline constexpr std::int64_t kLeastWinner = 32;
+
 /// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
 /// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
 /// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464
@@ -188,6 +195,9 @@ inline constexpr std::int64_t kLeastExpanded = 12;
 inline constexpr std::int64_t kMostExpanded = 16 * 1024;
 inline constexpr std::int64_t kMostExpandedOutputs = 5;
 inline constexpr std::int64_t kSummedBytes = 4 * 1024;
+/// Columns that an output of averages that do not overlap is stored to at once, in columns of many channels, at most. (Two threads, as ratios to oneDNN's in the same runs: 4x4/4 over 64 x 64 x 64
+/// 1.53 and 1.32 row by row, 2x2/2 over 256 x 256 x 32 1.25 and 1.09, of bf16 over 112 x 112 x 64 1.13 and 0.74; 7x7/7 over 26 MB 0.67 and 1.32.)
+inline constexpr std::int64_t kMostSpreadColumns = 4;
 /// The most divisors of a slice that have a table: not measured, a few megabytes are the most that anybody will expect.
 inline constexpr std::int64_t kMostDivisors = std::int64_t{1} << 20;
 
@@ -199,6 +209,9 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
+/// So do gradients of maxima that fill whole lines of columns, and those of whole planes. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
+/// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
+/// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB.)

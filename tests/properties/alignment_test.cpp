@@ -39,6 +39,7 @@ TEST(Alignment, LargeResultsMayBeginAnywhere) {
            "max2d f32 nhwc n3c64 h200w200 k2",
            "avg2d f32 nhwc n10c64 h120w112 k2",
            "avg2d f32 nhwc n4c64 h120w112 k3 s1 p1",
+           "avg2d f32 nhwc n10c64 h120w112 k3 s2 p1",
            "max2d f32 nchw n10c64 h120w112 k3 s2 p1",
            "max2d f32 nchw n10c64 h120w112 k4 s4",
            "avg2d f32 nchw n10c64 h120w112 k2",

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace cenote::testing {
@@ -117,6 +119,53 @@ TEST(Gradients, AreTheDifferencesOfTheForward) {
       EXPECT_NEAR(static_cast<double>(difference), backward.result[i], static_cast<double>(rounding + truncation))
           << "at input element " << i;
     }
+  }
+}
+
+/// Gradients that are infinite, tiny, NaN or -0 are divided as any others: the same bits in both layouts, which go different ways.
+TEST(Gradients, OfExtremesAreDividedAlike) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kExtremes[] = {kInfinity,        -kInfinity, 0x1p-149F, -0x1.8p-127F, 0x1p-126F,
+                                 0x1.234p-101F,    -0.0F,      0.0F,      kNaN,         0x1.fffffep127F,
+                                 -0x1.fffffep127F, 1.0F,       -0x1p-100F};
+  for (const char* line : {
+           "avg2d f32 nhwc n2c97 h12w13 k3 s2 p1",
+           "avg2d f32 nhwc n2c64 h12w13 k3 s2 p1 nopad",
+           "avg2d f32 nhwc n1c80 h9w11 k3 s1 p1 nopad",
+           "avg2d f32 nhwc n1c80 h17w17 k5 s3",
+           "avg2d f32 nhwc n1c80 h17w17 k3 s4 div-7",
+           "avg2d f32 nhwc n1c80 h12w12 k2x3 s2x3 div5000",
+       }) {
+    const Problem problem = parse_problem(line);
+    const Shape& shape = problem.shape;
+    const std::int64_t channels = shape[1];
+    TensorDesc planar{.dtype = DType::f32, .shape = shape}, last = planar;
+    planar.strides = {channels * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
+    last.strides = {channels * shape[2] * shape[3], 1, channels * shape[3], channels};
+    const Plan by_planes = Plan::make(Pass::backward, planar, problem.spec);
+    const Plan by_columns = Plan::make(Pass::backward, last, problem.spec);
+    auto place = [](const TensorDesc& desc, std::int64_t i) {
+      std::int64_t at = 0;
+      for (std::size_t a = 4; a-- > 0; i /= desc.shape[a]) at += i % desc.shape[a] * desc.strides[a];
+      return static_cast<std::size_t>(at);
+    };
+    // Mostly ordinary numbers: extremes meet them, and each other, in sums.
+    const TensorDesc &planar_output = by_planes.grad_output(), &last_output = by_columns.grad_output();
+    std::vector<float> planar_given(static_cast<std::size_t>(planar_output.numel())), last_given(planar_given.size());
+    for (std::int64_t i = 0; i < planar_output.numel(); ++i) {
+      const bool extreme = i * 2654435761 % 97 < 9;
+      const float value = extreme ? kExtremes[i % 13] : static_cast<float>(i * 7919 % 1009) / 64 - 5;
+      planar_given[place(planar_output, i)] = last_given[place(last_output, i)] = value;
+    }
+    std::vector<float> from_planes(static_cast<std::size_t>(planar.numel())), from_columns(from_planes.size());
+    ASSERT_TRUE(by_planes.run({.grad_output = planar_given.data(), .grad_input = from_planes.data()}).ok());
+    ASSERT_TRUE(by_columns.run({.grad_output = last_given.data(), .grad_input = from_columns.data()}).ok());
+    std::int64_t different = 0;
+    for (std::int64_t i = 0; i < planar.numel(); ++i) {
+      const float a = from_planes[place(planar, i)], b = from_columns[place(last, i)];
+      if (std::isnan(a) ? !std::isnan(b) : std::memcmp(&a, &b, sizeof(float)) != 0) ++different;
+    }
+    EXPECT_EQ(different, 0) << line;
   }
 }
 
