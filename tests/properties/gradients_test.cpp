@@ -146,7 +146,7 @@ TEST(Gradients, OfExtremesAreDividedAlike) {
     const Plan by_columns = Plan::make(Pass::backward, last, problem.spec);
     auto place = [](const TensorDesc& desc, std::int64_t i) {
       std::int64_t at = 0;
-      for (std::size_t a = 4; a-- > 0; i /= desc.shape[a]) at += i % desc.shape[a] * desc.strides[a];
+      for (int a = 3; a >= 0; i /= desc.shape[a], --a) at += i % desc.shape[a] * desc.strides[a];
       return static_cast<std::size_t>(at);
     };
     // Mostly ordinary numbers: extremes meet them, and each other, in sums.
