@@ -147,18 +147,17 @@ class PlaneTaps {
   bool valid_ = true;
 };
 
-/// The first `count` of even and odd columns in turns, rounded. kExact: none need be.
-template <bool kExact, class T, class D>
-HWY_INLINE void StorePairs(D d, hn::Vec<D> even, hn::Vec<D> odd, std::int64_t count, T* HWY_RESTRICT to) {
+/// The first `count` of even and odd columns in turns, rounded. `exact`: none need be.
+template <class T, class D>
+HWY_INLINE void StorePairs(D d, hn::Vec<D> even, hn::Vec<D> odd, [[maybe_unused]] bool exact, std::int64_t count,
+                           T* HWY_RESTRICT to) {
   if constexpr (sizeof(T) == 2) {
     const hn::Rebind<std::uint32_t, D> words;
     const hn::Repartition<std::uint16_t, D> halves;
     auto pairs = hn::Zero(words);
     if constexpr (std::is_same_v<T, bf16>) {
-      const auto bits = [&](hn::Vec<D> v) HWY_ATTR CENOTE_ALWAYS_INLINE {
-        if constexpr (kExact) return hn::BitCast(words, v);
-        return RoundedBits(d, v);
-      };
+      const auto bits = [&](hn::Vec<D> v)
+                            HWY_ATTR CENOTE_ALWAYS_INLINE { return exact ? hn::BitCast(words, v) : RoundedBits(d, v); };
       pairs = hn::Or(hn::ShiftRight<16>(bits(even)), hn::And(bits(odd), hn::Set(words, 0xffff0000U)));
     } else {
       const auto low = hn::PromoteTo(words, RoundVector<T>(d, even));
@@ -233,6 +232,8 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
   const std::int64_t width = plan.axis[2].input, pad = plan.axis[2].pad_begin, columns = plan.axis[2].output;
   const std::int64_t pitch = plan.carry_pitch, down = plan.axis[1].stride * width, code_pitch = plan.code_pitch;
   const std::int64_t wait = plan.axis[1].stride * pitch;
+  // No sums: windows that share nothing pass each gradient on once.
+  [[maybe_unused]] const bool exact = kWidth <= kStride && plan.axis[1].kernel <= plan.axis[1].stride;
   const std::uint8_t* HWY_RESTRICT numbers = seen.numbers;
   // The first of those outputs.
   const std::int64_t shift = (pad + (kOdd ? 1 : 0)) / kStride - (kTaken - 1);
@@ -281,7 +282,7 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
             hn::StoreU(first, d, waiting - wait);
             hn::StoreU(second, d, waiting - wait + lanes);
           } else if (rows[y] != nullptr) {
-            StorePairs<kWidth <= kStride>(d, first, second, width - x, rows[y] + x);
+            StorePairs(d, first, second, exact, width - x, rows[y] + x);
           }
         }
       }
