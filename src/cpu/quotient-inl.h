@@ -20,14 +20,21 @@ class Divisor {
   explicit Divisor(float by) : by_(by), reciprocal_(1.0F / by) {
     if (by == 0.0F || by == 1.0F) return;
     const bool small = by > 0 && by < 4096.0F && by == std::floor(by);
-    way_ = small ? Way::correct : Way::divide;
+    int exponent = 0;
+    const bool power = small && std::frexp(by, &exponent) == 0.5F;  // whose reciprocal is exact
+    way_ = power ? Way::multiply : small ? Way::correct : Way::divide;
   }
 
   template <int kVectors, class D, class V = hn::Vec<D>>
   HWY_INLINE void Apply(D d, V (&values)[kVectors]) const {
     if (way_ == Way::none) return;
     const V by = hn::Set(d, by_), reciprocal = hn::Set(d, reciprocal_), least = hn::Set(d, 0x1p-100F);
-    if (way_ != Way::divide) {
+    if (way_ == Way::multiply) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(values[v], reciprocal);
+      return;
+    }
+    if (way_ == Way::correct) {
       V quotients[kVectors];
       auto doubtful = hn::MaskFromVec(hn::Zero(d));
       CENOTE_UNROLL
@@ -52,7 +59,7 @@ class Divisor {
   }
 
  private:
-  enum class Way : std::uint8_t { none, correct, divide } way_ = Way::none;
+  enum class Way : std::uint8_t { none, multiply, correct, divide } way_ = Way::none;
   float by_ = 1, reciprocal_ = 1;
 };
 

@@ -1,11 +1,11 @@
-// Averages and sums of bf16 columns of many channels: two channels lie in each lane of a vector of 32 bits, the upper one an f32 but for bits to be cut
-// off, the lower one a shift away from it. They are summed up apart, rounded apart and put together again: nothing is spread over wider vectors.
+// Averages and sums of columns of many channels under few taps, straight from them, in long stretches.
 #include "cpu/sum_pairs.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/sum_pairs.cpp"
 #include <hwy/foreach_target.h>
 
+#include "cpu/column_stretches-inl.h"
 #include "cpu/quotient-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,121 +13,181 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 
-using PairLanes = hn::ScalableTag<float>;
-using PairWords = hn::RebindToUnsigned<PairLanes>;
-using PairHalves = hn::Repartition<std::uint16_t, PairLanes>;
+using SumLanes = hn::ScalableTag<float>;
+using SumVector = hn::Vec<SumLanes>;
+
+/// f32: a vector of channels is a vector.
+struct SingleChannels {
+  using Bits = float;
+  static constexpr int kParts = 1;
+  static constexpr int kMost =
+      HWY_MAX_BYTES == 64 ? 16 : 6;  // vectors of channels whose sums and totals registers hold
+
+  template <int kVectors>
+  static HWY_INLINE void Load(const float* from, SumVector (&to)[kVectors]) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(SumLanes()));
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) to[v] = hn::LoadU(SumLanes(), from + v * lanes);
+  }
+
+  template <int kVectors>
+  static HWY_INLINE void Store(const SumVector (&values)[kVectors], bool streams, float* to) {
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      float* at = to + v * static_cast<std::int64_t>(hn::Lanes(SumLanes()));
+      if (streams) {
+        hn::Stream(values[v], SumLanes(), at);
+      } else {
+        hn::StoreU(values[v], SumLanes(), at);
+      }
+    }
+  }
+};
+
+/// bf16: two channels lie in each lane of a vector of 32 bits, the upper one an f32 but for bits to be cut off, the lower one a shift away from it. They are
+/// summed up apart, rounded apart and put together again: nothing is spread over wider vectors.
+struct PairedChannels {
+  using Bits = std::uint16_t;
+  using Words = hn::RebindToUnsigned<SumLanes>;
+  using Halves = hn::Repartition<std::uint16_t, SumLanes>;
+  static constexpr int kParts = 2;
+  static constexpr int kMost = HWY_MAX_BYTES == 64 ? 6 : 2;
+
+  /// The lower channels of each pair first, then the upper ones.
+  template <int kVectors>
+  static HWY_INLINE void Load(const std::uint16_t* from, SumVector (&to)[kVectors]) {
+    constexpr int kPairs = kVectors / 2;
+    CENOTE_UNROLL
+    for (int v = 0; v < kPairs; ++v) {
+      const auto word =
+          hn::BitCast(Words(), hn::LoadU(Halves(), from + v * static_cast<std::int64_t>(hn::Lanes(Halves()))));
+      to[v] = hn::BitCast(SumLanes(), hn::ShiftLeft<16>(word));
+      to[kPairs + v] = hn::BitCast(SumLanes(), hn::And(word, hn::Set(Words(), 0xffff0000U)));
+    }
+  }
+
+  template <int kVectors>
+  static HWY_INLINE void Store(const SumVector (&values)[kVectors], bool streams, std::uint16_t* to) {
+    auto nan = hn::IsNaN(values[0]);
+    CENOTE_UNROLL
+    for (int v = 1; v < kVectors; ++v) nan = hn::Or(nan, hn::IsNaN(values[v]));
+    if (HWY_UNLIKELY(!hn::AllFalse(SumLanes(), nan))) {
+      StoreRounded<true>(values, streams, to);
+    } else {
+      StoreRounded<false>(values, streams, to);
+    }
+  }
+
+ private:
+  /// To the nearest, ties to even; the upper half of each word counts. NaN stays NaN.
+  template <bool kMayBeNaN>
+  static HWY_INLINE hn::Vec<Words> RoundWord(SumVector v) {
+    const Words words;
+    const auto word = hn::BitCast(words, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(words, 1U));
+    const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(words, 0x7fffU)));
+    if constexpr (!kMayBeNaN) return rounded;
+    return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(v)), hn::Or(word, hn::Set(words, 0x400000U)), rounded);
+  }
+
+  template <bool kMayBeNaN, int kVectors>
+  static HWY_INLINE void StoreRounded(const SumVector (&values)[kVectors], bool streams, std::uint16_t* to) {
+    constexpr int kPairs = kVectors / 2;
+    CENOTE_UNROLL
+    for (int v = 0; v < kPairs; ++v) {
+      const auto lower = hn::ShiftRight<16>(RoundWord<kMayBeNaN>(values[v]));
+      const auto upper = hn::And(RoundWord<kMayBeNaN>(values[kPairs + v]), hn::Set(Words(), 0xffff0000U));
+      const auto pair = hn::BitCast(Halves(), hn::Or(lower, upper));
+      std::uint16_t* at = to + v * static_cast<std::int64_t>(hn::Lanes(Halves()));
+      if (streams) {
+        hn::Stream(pair, Halves(), at);
+      } else {
+        hn::StoreU(pair, Halves(), at);
+      }
+    }
+  }
+};
 
 /// A row of outputs: the rows it sees.
-struct PairRows {
-  const std::uint16_t* source[kMostPairRows];
+template <class Channels>
+struct SummedRows {
+  const typename Channels::Bits* source[kMostPairRows];
   int count;
   double factor;
-  std::uint16_t* target;
+  typename Channels::Bits* target;
   bool streams;
 };
 
-/// kPairs vectors of pairs: the lower channels of each first, then the upper ones.
-template <int kPairs>
-HWY_INLINE void LoadPairs(const std::uint16_t* from, hn::Vec<PairLanes> (&to)[2 * kPairs]) {
-  const PairLanes d;
-  const PairWords words;
-  const PairHalves halves;
-  CENOTE_UNROLL
-  for (int v = 0; v < kPairs; ++v) {
-    const auto word = hn::BitCast(words, hn::LoadU(halves, from + v * static_cast<std::int64_t>(hn::Lanes(halves))));
-    to[v] = hn::BitCast(d, hn::ShiftLeft<16>(word));
-    to[kPairs + v] = hn::BitCast(d, hn::And(word, hn::Set(words, 0xffff0000U)));
-  }
-}
+/// A row of outputs.
+template <class Channels>
+struct SummedOutputs {
+  const SumPairsPlan& plan;
+  const SummedRows<Channels>& rows;
 
-/// Rounded to the nearest, ties to even; the upper half of each word counts. NaN stays NaN.
-template <bool kMayBeNaN>
-HWY_INLINE hn::Vec<PairWords> RoundWord(hn::Vec<PairLanes> v) {
-  const PairWords words;
-  const auto word = hn::BitCast(words, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(words, 1U));
-  const auto rounded = hn::Add(word, hn::Add(odd, hn::Set(words, 0x7fffU)));
-  if constexpr (!kMayBeNaN) return rounded;
-  return hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(v)), hn::Or(word, hn::Set(words, 0x400000U)), rounded);
-}
-
-template <bool kMayBeNaN, int kPairs>
-HWY_INLINE void StorePairs(const hn::Vec<PairLanes> (&values)[2 * kPairs], bool streams, std::uint16_t* to) {
-  const PairWords words;
-  const PairHalves halves;
-  CENOTE_UNROLL
-  for (int v = 0; v < kPairs; ++v) {
-    const auto lower = hn::ShiftRight<16>(RoundWord<kMayBeNaN>(values[v]));
-    const auto upper = hn::And(RoundWord<kMayBeNaN>(values[kPairs + v]), hn::Set(words, 0xffff0000U));
-    const auto pair = hn::BitCast(halves, hn::Or(lower, upper));
-    std::uint16_t* at = to + v * static_cast<std::int64_t>(hn::Lanes(halves));
-    if (streams) {
-      hn::Stream(pair, halves, at);
-    } else {
-      hn::StoreU(pair, halves, at);
+  /// Stretches of kVectors vectors of channels.
+  template <int kVectors>
+  static void Fold(const SummedOutputs& row, const Stretches& stretches) {
+    const SumPairsPlan& plan = row.plan;
+    double known = 0;
+    Divisor divisor;
+    for (std::int64_t o = 0; o < plan.columns; ++o) {
+      const double factor = plan.column_factor[plan.column_factor.size() == 1 ? 0 : static_cast<std::size_t>(o)];
+      if (factor != known) divisor = Divisor(static_cast<float>(row.rows.factor * factor));
+      known = factor;
+      const std::int64_t at = plan.first[static_cast<std::size_t>(o)] * plan.channels, to = o * plan.channels;
+      for (std::int64_t s = 0; s < stretches.count; ++s)
+        row.Sum<kVectors>(at + stretches[s], plan.count[static_cast<std::size_t>(o)], divisor, to + stretches[s]);
     }
   }
-}
 
-/// kPairs vectors of the output whose first tap lies `at`: down the rows under each tap, then along, the order of the other ways to sum up.
-template <int kPairs>
-HWY_INLINE void SumOutput(const SumPairsPlan& plan, const PairRows& rows, std::int64_t at, std::int64_t taps,
-                          const Divisor& divisor, std::uint16_t* to) {
-  const PairLanes d;
-  constexpr int kVectors = 2 * kPairs;
-  hn::Vec<PairLanes> total[kVectors];
-  CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) total[v] = hn::Zero(d);
-  for (std::int64_t tap = 0; tap < taps; ++tap, at += plan.channels) {
-    hn::Vec<PairLanes> sum[kVectors], next[kVectors];
-    LoadPairs<kPairs>(rows.source[0] + at, sum);
-    for (int row = 1; row < rows.count; ++row) {
-      LoadPairs<kPairs>(rows.source[row] + at, next);
+  /// Those of the output whose first tap lies `at`: down the rows under each tap, then along, the order of the other ways to sum up. Two taps are summed up side by side, so that memory is read as
+  /// it lies.
+  template <int kVectors>
+  HWY_INLINE void Sum(std::int64_t at, std::int64_t taps, const Divisor& divisor, std::int64_t to) const {
+    const SumLanes d;
+    constexpr int kSums = Channels::kParts * kVectors;
+    SumVector total[kSums], sum[kSums];
+    if (Channels::kParts == 1 && taps == 2) {
+      Channels::Load(rows.source[0] + at, total);
+      Channels::Load(rows.source[0] + at + plan.channels, sum);
+      for (int y = 1; y < rows.count; ++y) {
+        Add(rows.source[y] + at, total);
+        Add(rows.source[y] + at + plan.channels, sum);
+      }
       CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], next[v]);
+      for (int v = 0; v < kSums; ++v) total[v] = hn::Add(hn::Add(hn::Zero(d), total[v]), sum[v]);
+    } else {
+      CENOTE_UNROLL
+      for (int v = 0; v < kSums; ++v) total[v] = hn::Zero(d);
+      for (std::int64_t tap = 0; tap < taps; ++tap, at += plan.channels) {
+        Channels::Load(rows.source[0] + at, sum);
+        for (int y = 1; y < rows.count; ++y) Add(rows.source[y] + at, sum);
+        CENOTE_UNROLL
+        for (int v = 0; v < kSums; ++v) total[v] = hn::Add(total[v], sum[v]);
+      }
     }
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sum[v]);
+    divisor.Apply(d, total);
+    Channels::Store(total, rows.streams, rows.target + to);
   }
-  divisor.Apply(d, total);
-  auto nan = hn::IsNaN(total[0]);
-  CENOTE_UNROLL
-  for (int v = 1; v < kVectors; ++v) nan = hn::Or(nan, hn::IsNaN(total[v]));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) {
-    StorePairs<true, kPairs>(total, rows.streams, to);
-  } else {
-    StorePairs<false, kPairs>(total, rows.streams, to);
-  }
-}
 
-HWY_NOINLINE void SumRowOfPairs(const SumPairsPlan& plan, const PairRows& rows) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(PairHalves()));
-  const std::int64_t channels = plan.channels;
-  double known = 0;
-  Divisor divisor;
-  for (std::int64_t o = 0; o < plan.columns; ++o) {
-    const double factor = plan.column_factor[plan.column_factor.size() == 1 ? 0 : static_cast<std::size_t>(o)];
-    if (factor != known) divisor = Divisor(static_cast<float>(rows.factor * factor));
-    known = factor;
-    const std::int64_t at = plan.first[static_cast<std::size_t>(o)] * channels;
-    const std::int64_t taps = plan.count[static_cast<std::size_t>(o)];
-    std::uint16_t* to = rows.target + o * channels;
-    std::int64_t c = 0;
-    for (; c + 2 * lanes <= channels; c += 2 * lanes) SumOutput<2>(plan, rows, at + c, taps, divisor, to + c);
-    // The ragged end once more from its last whole vector.
-    for (; c < channels; c += lanes) {
-      const std::int64_t from = std::min(c, channels - lanes);
-      SumOutput<1>(plan, rows, at + from, taps, divisor, to + from);
-    }
+  template <int kSums>
+  static HWY_INLINE void Add(const typename Channels::Bits* from, SumVector (&sum)[kSums]) {
+    asm("" : "+r"(from));  // one address for all
+    SumVector more[kSums];
+    Channels::Load(from, more);
+    CENOTE_UNROLL
+    for (int v = 0; v < kSums; ++v) sum[v] = hn::Add(sum[v], more[v]);
   }
-}
+};
 
 /// See SumPairsFn.
-void SumPairs(const SumPairsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char*) {
+template <class Channels>
+void SumColumns(const SumPairsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char*) {
+  using Bits = typename Channels::Bits;
   const RowTensor &source = plan.source, &target = plan.target;
   const auto heights = static_cast<std::int64_t>(plan.rows.size()),
              depths = static_cast<std::int64_t>(plan.slices.size());
-  PairRows rows{};
+  SummedRows<Channels> rows{};
   rows.streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t oh = unit % heights, od = unit / heights % depths, n = unit / heights / depths;
@@ -135,7 +195,7 @@ void SumPairs(const SumPairsPlan& plan, const RowPointers& pointers, std::int64_
     rows.count = 0;
     for (std::int64_t z = 0; z < slices.count; ++z) {
       for (std::int64_t y = 0; y < seen.count; ++y) {
-        rows.source[rows.count++] = static_cast<const std::uint16_t*>(pointers.source) + n * source.outer_major +
+        rows.source[rows.count++] = static_cast<const Bits*>(pointers.source) + n * source.outer_major +
                                     (slices.first + z * slices.step) * source.depth +
                                     (seen.first + y * seen.step) * source.height;
       }
@@ -143,18 +203,21 @@ void SumPairs(const SumPairsPlan& plan, const RowPointers& pointers, std::int64_
     rows.factor = plan.row_factors[0].empty() ? 1
                                               : plan.row_factors[0][static_cast<std::size_t>(od)] *
                                                     plan.row_factors[1][static_cast<std::size_t>(oh)];
-    rows.target =
-        static_cast<std::uint16_t*>(pointers.target) + n * target.outer_major + od * target.depth + oh * target.height;
-    SumRowOfPairs(plan, rows);
+    rows.target = static_cast<Bits*>(pointers.target) + n * target.outer_major + od * target.depth + oh * target.height;
+    FoldInStretches<Channels::kMost>(SummedOutputs<Channels>{plan, rows}, plan.channels,
+                                     static_cast<std::int64_t>(hn::Lanes(SumLanes())) * Channels::kParts);
   }
   if (rows.streams) hwy::FlushStream();
 }
 
-SumPairsFn SumPairsOf() { return SumPairs; }
+SumPairsFn SumPairsOf(DType dtype) {
+  if (dtype == DType::f32) return SumColumns<SingleChannels>;
+  return dtype == DType::bf16 ? SumColumns<PairedChannels> : nullptr;
+}
 
 #else
 
-SumPairsFn SumPairsOf() { return nullptr; }
+SumPairsFn SumPairsOf(DType) { return nullptr; }
 
 #endif
 
@@ -164,6 +227,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote::simd {
 HWY_EXPORT(SumPairsOf);
-SumPairsFn sum_pairs(std::size_t target) { return HWY_DISPATCH_TABLE(SumPairsOf)[target](); }
+SumPairsFn sum_pairs(std::size_t target, DType dtype) { return HWY_DISPATCH_TABLE(SumPairsOf)[target](dtype); }
 }  // namespace cenote::simd
 #endif

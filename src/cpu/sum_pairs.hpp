@@ -28,7 +28,7 @@ struct SumPairsPlan {
 using SumPairsFn = void (*)(const SumPairsPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
                             char* scratch);
 
-/// Null where there is none for the instruction set.
-SumPairsFn sum_pairs(std::size_t target);
+/// Null where there is none for the element type and instruction set.
+SumPairsFn sum_pairs(std::size_t target, DType dtype);
 
 }  // namespace cenote::simd

@@ -10,12 +10,11 @@
 namespace cenote::simd {
 
 std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const Target& target, const RowWork* rows) {
-  if (rows == nullptr || described.problem.pass != Pass::forward || described.problem.dtype != DType::bf16)
-    return nullptr;
+  if (rows == nullptr || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
-  const SumPairsFn function = sum_pairs(target.index);
-  const std::int64_t lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes) / 2;
+  const SumPairsFn function = sum_pairs(target.index, p.dtype);
+  const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
   if (function == nullptr || (p.reduction != Reduction::sum && p.reduction != Reduction::average)) return nullptr;
   // Straight from few taps: the many of others are summed up as memory lies.
   if (!row_plan.direct || row_plan.sums_in_lanes || row_plan.may_be_empty || row_plan.inner < lanes ||
@@ -33,6 +32,12 @@ std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const 
     most_rows *= most;
   }
   if (most_rows > kMostPairRows || most_rows * row_plan.table.most > kMostPairTaps) return nullptr;
+  // Windows of f32 that share rows or columns have better ways; so do, over few channels, all.
+  if (p.dtype == DType::f32) {
+    for (const Axis& axis : p.axis) {
+      if (axis.output > 1 && (axis.rule != WindowRule::sliding || axis.stride < axis.kernel)) return nullptr;
+    }
+  }
   // Rows that windows share are fetched early elsewhere.
   if (row_plan.streams && (!row_plan.whole_lines || row_plan.fetch_ahead != 0)) return nullptr;
 
@@ -51,7 +56,7 @@ std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const 
   plan.streams = row_plan.streams;
   const std::int64_t units = plan.units(p.batch);
   return make_unit_kernel(described, std::move(plan), units, function,
-                          "vectors across channels, two of them to a lane: each output straight from its taps");
+                          "vectors across channels, as many as registers hold: each output straight from its taps");
 }
 
 }  // namespace cenote::simd
