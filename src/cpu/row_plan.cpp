@@ -520,7 +520,8 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t shared_rows = p.axis[1].stride < p.axis[1].kernel ? p.axis[1].kernel : 1;
   plan.along_first = plan.inner > 1 && plan.tiles.size() > 1 && !plan.tall &&
                      (shared_rows == 1 || source_total * column_bytes <= kBlockBytes / shared_rows);
-  if (plan.streams && plan.source.dense && is_worth_fetching(plan)) fetch_early(plan, reversed);
+  const bool fetches = plan.streams || (plan.inner == 1 && !plan.direct && bytes >= kFetchedBytes);
+  if (fetches && plan.source.dense && is_worth_fetching(plan)) fetch_early(plan, reversed);
 
   make_factors(plan);
   if (plan.direct) make_runs(plan);
