@@ -6,6 +6,7 @@
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/pick_columns_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
@@ -72,6 +73,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);

@@ -378,7 +378,11 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f16 spaced n2c3 h12w69 k4x5 s4x1 idx:window",
              "max2d f32 nchw n3c5 h7w131 k3x5 s1 p1x2 idx:window",
              "max2d f32 nchw n1c1 h97w64 k5 s3x1 p2:1x2 ceil idx:window",
-             "max2d bf16 nhwc n2c77 h9w11 k2 idx:window",  // halves of which bits are chosen
+             "max2d bf16 nhwc n2c77 h9w11 k2 idx:window",  // columns of which bits are chosen
+             "max2d f32 nhwc n2c37 h9w11 k2 idx:window",
+             "max2d f64 nhwc n2c13 h10w13 k3x2 s3x4 p1 idx:window",
+             "max3d f16 ndhwc n1c20 d5h6w7 k2x1x3 s3x2x3 p1x0x1 ceil idx:window",
+             "max3d f32 ndhwc n2c33 d5h7w9 k2 ceil idx:window",
              "max2d f16 nhwc n1c64 h9w13 k3 s4 p1 idx:window",
              "max2d bf16 nhwc n1c33 h10w9 k4x3 s4x3 ceil idx:window",
              "min2d u8 nchw n9c5 h6w7 k6x7",  // planes of zeros and their winners
@@ -552,6 +556,8 @@ TEST(Differential, LargerThanTheCaches) {
            "max2d f32 nhwc n1c64 h331w330 k3 s2 p1 idx:window bwd",
            "max2d f32 nhwc n1c64 h331w330 k2 idx:window bwd",
            "max2d f32 nhwc n1c64 h331w330 k8 idx:window bwd",
+           "max2d bf16 nhwc n1c96 h291w310 k2x3 idx:window bwd",
+           "max3d f32 ndhwc n1c16 d33h98w97 k2 idx:window bwd",
            "max2d bf16 nchw n1c70 h330w331 k3 s1 p1 idx:window bwd",
            "amax2d f64 nhwc n1c150 h120w120 out15",
            "amax2d f32 nchw n1c90 h301w199 out1 bwd",
