@@ -6,6 +6,7 @@
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/narrow_columns_kernel.hpp"
 #include "cpu/pick_columns_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
@@ -64,6 +65,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);

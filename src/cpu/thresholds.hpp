@@ -126,6 +126,9 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows that share no rows, at most: more are read in too small pieces. (14 x 14 over 8 x 14 x 14 x 1024, two threads: 60 us, 50 straight from the taps.)
 inline constexpr std::int64_t kMostApartTaps = 16;
+/// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
+/// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
+inline constexpr std::int64_t kMostNarrowTaps = 16;
 inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that

@@ -383,6 +383,14 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f64 nhwc n2c13 h10w13 k3x2 s3x4 p1 idx:window",
              "max3d f16 ndhwc n1c20 d5h6w7 k2x1x3 s3x2x3 p1x0x1 ceil idx:window",
              "max3d f32 ndhwc n2c33 d5h7w9 k2 ceil idx:window",
+             "max2d f32 nhwc n2c6 h9w13 k2",  // columns of few channels
+             "max2d f32 nhwc n2c11 h9w12 k3 s2 p1",
+             "max2d f32 nhwc n1c36 h13w9 k3x2 s2x3 d1x2",
+             "max3d f32 ndhwc n1c24 d4h9w8 k2x2x3 s2 p1",
+             "amax2d f32 nhwc n2c20 h13w11 out4x3",
+             "max2d f32 nhwc n2c32 h9w15 k2 ceil",
+             "max2d f32 nhwc n2c23 h9w7 k3x1 s2x1 p1x0",  // rows of windows one column wide
+             "max3d f32 ndhwc n1c64 d5h6w3 k2x1x1 s2x1x1",
              "max2d f16 nhwc n1c64 h9w13 k3 s4 p1 idx:window",
              "max2d bf16 nhwc n1c33 h10w9 k4x3 s4x3 ceil idx:window",
              "min2d u8 nchw n9c5 h6w7 k6x7",  // planes of zeros and their winners
