@@ -6,6 +6,8 @@
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/narrow_columns_kernel.hpp"
+#include "cpu/pick_columns_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
@@ -63,6 +65,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
@@ -72,6 +75,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);

@@ -59,8 +59,10 @@ std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, cons
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
   if (p.reduction != Reduction::max || p.absolute || p.with_indices) return nullptr;
+  // Where windows are one column wide and next to each other, a row is one column of all its channels.
+  const std::int64_t joined = is_identity(width) ? width.input : 1, channels = joined * row_plan.inner;
   // The last vectors of a column are taken from its end.
-  if (row_plan.inner % lanes != 0 && row_plan.inner < 4 * lanes) return nullptr;
+  if (row_plan.inner == 1 || (channels % lanes != 0 && channels < 4 * lanes)) return nullptr;
   if (!row_plan.source.dense || !row_plan.target.dense || has_empty_windows(p)) return nullptr;
   for (const Axis* axis : {&height, &width}) {
     if (axis->rule != WindowRule::sliding || axis->dilation != 1) return nullptr;
@@ -72,12 +74,12 @@ std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, cons
   plan.source = row_plan.source;
   plan.target = row_plan.target;
   plan.batch = p.batch;
-  plan.channels = row_plan.inner;
+  plan.channels = channels;
   plan.depths = depth.output;
   plan.rows = height.output;
-  plan.columns = width.output;
+  plan.columns = width.output / joined;
   plan.heights = height.input;
-  plan.width = width.input;
+  plan.width = width.input / joined;
   plan.kernel = height.kernel;
   plan.stride = height.stride;
   plan.top = height.pad_begin;

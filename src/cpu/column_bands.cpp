@@ -8,38 +8,13 @@
 #include <hwy/foreach_target.h>
 
 #include "cpu/column_stretches-inl.h"
-#include "cpu/fold-inl.h"
+#include "cpu/noticed_nan-inl.h"
 #include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-// Where the maximum of equal operands is known to be the second.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-
-/// Whether all vectors shown to it were free of NaN. Two cost as much as one.
-#if HWY_TARGET <= HWY_AVX3
-class NoticedNaN {
- public:
-  using V = hn::Vec<hn::ScalableTag<float>>;
-  HWY_INLINE void Show(V a, V b) { ordered_ = _mm512_mask_cmp_ps_mask(ordered_, a.raw, b.raw, _CMP_ORD_Q); }
-  HWY_INLINE bool any() const { return ordered_ != 0xffff; }
-
- private:
-  __mmask16 ordered_ = 0xffff;
-};
-#else
-class NoticedNaN {
- public:
-  using V = hn::Vec<hn::ScalableTag<float>>;
-  HWY_INLINE NoticedNaN() : unordered_(_mm256_setzero_ps()) {}
-  HWY_INLINE void Show(V a, V b) { unordered_ = _mm256_or_ps(unordered_, _mm256_cmp_ps(a.raw, b.raw, _CMP_UNORD_Q)); }
-  HWY_INLINE bool any() const { return _mm256_movemask_ps(unordered_) != 0; }
-
- private:
-  __m256 unordered_;
-};
-#endif
 
 /// A band of outputs: the rows it sees in the first slice, and where its own begin.
 struct ColumnBand {
@@ -91,7 +66,7 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t taps = kTaps == 0 ? plan.taps : kTaps;
   V best[kRows][kVectors];
-  NoticedNaN noticed[kVectors];
+  NoticedNaN<decltype(d)> noticed[kVectors];
   CENOTE_UNROLL
   for (int r = 0; r < kRows; ++r) {
     CENOTE_UNROLL
@@ -198,7 +173,7 @@ struct SingleRow {
     // Several, so that none waits for another; as vectors they take registers.
     constexpr int kNoticing = HWY_MAX_BYTES == 64 && kAll >= 8 ? 4 : 1;
     V best[kAll];
-    NoticedNaN noticed[kNoticing];
+    NoticedNaN<decltype(d)> noticed[kNoticing];
     CENOTE_UNROLL
     for (int v = 0; v < kAll; ++v) best[v] = hn::Set(d, IdentityOf<simd::HWY_NAMESPACE::Fold::max, float>());
     for (std::int64_t z = 0; z < band.slices; ++z) {

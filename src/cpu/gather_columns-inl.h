@@ -1,5 +1,5 @@
 // The backward of maxima for columns of many channels whose indices are taps of their windows, a byte each: every input gathers from
-// the outputs that chose it. Sixteen bytes compared are a mask for sixteen gradients.
+// the outputs that chose it. Sixteen bytes compared are a mask for sixteen gradients. (Windows that share nothing: see pick_columns.cpp.)
 #if defined(CENOTE_CPU_GATHER_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_GATHER_COLUMNS_INL_H_
 #undef CENOTE_CPU_GATHER_COLUMNS_INL_H_
@@ -11,6 +11,7 @@
 #include "cpu/seeing.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unroll.hpp"
+#include "cpu/window_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -43,8 +44,9 @@ class TapRows {
       const auto* taps = static_cast<const std::uint8_t*>(pointers_.indices) +
                          unit.offset(plan_.indices, o.depth, o.height, tile.source_first);
       if (deep.first == unit.depth && high.first == unit.height) {  // the first input row that it sees
-        Check(tile, deep, high, taps);
-        found_ += tile.owned * plan_.inner;
+        const Window* windows = plan_.windows.data() + tile.source_first;
+        const bool valid = TapsOfRowInside(axis, windows, tile.source_columns, plan_.inner, deep, high, taps);
+        found_ += tile.owned * plan_.inner - (valid ? 0 : 1);
       }
       rows[count++] = {taps, unit.offset(plan_.source, o.depth, o.height, tile.source_first),
                        static_cast<int>(o.number)};
@@ -53,67 +55,6 @@ class TapRows {
   }
 
  private:
-  static constexpr std::uint8_t kNone = 255;
-
-  void Check(const Tile& tile, const Window& deep, const Window& high, const std::uint8_t* taps) {
-    const Axis* axis = plan_.problem.axis;
-    const bool whole_rows = deep.count == axis[0].kernel && high.count == axis[1].kernel;
-    const auto all = static_cast<std::uint8_t>(axis[0].kernel * axis[1].kernel * axis[2].kernel);
-    bool valid = true;
-    for (std::int64_t o = 0, end; o < tile.source_columns; o = end) {
-      const Window& w = plan_.windows[static_cast<std::size_t>(tile.source_first + o)];
-      const bool whole = whole_rows && w.count == axis[2].kernel;
-      end = o + 1;
-      while (whole && end < tile.source_columns &&
-             plan_.windows[static_cast<std::size_t>(tile.source_first + end)].count == w.count) {
-        ++end;
-      }
-      std::uint8_t inside[kNone];
-      int count = 0;
-      for (std::int64_t z = 0; z < deep.count && !whole; ++z) {
-        for (std::int64_t y = 0; y < high.count; ++y) {
-          for (std::int64_t x = 0; x < w.count; ++x) {
-            inside[count++] = static_cast<std::uint8_t>(
-                ((deep.skipped + z) * axis[1].kernel + high.skipped + y) * axis[2].kernel + w.skipped + x);
-          }
-        }
-      }
-      const std::uint8_t* from = taps + o * plan_.inner;
-      const std::int64_t bytes = (end - o) * plan_.inner;
-      valid = (whole ? AllInside(from, bytes, [all](auto d, auto v) HWY_ATTR { return hn::Lt(v, hn::Set(d, all)); })
-                     : AllInside(from, bytes,
-                                 [&](auto d, auto v) HWY_ATTR {
-                                   auto found = hn::Eq(v, hn::Set(d, inside[0]));
-                                   for (int i = 1; i < count; ++i)
-                                     found = hn::Or(found, hn::Eq(v, hn::Set(d, inside[i])));
-                                   return found;
-                                 })) &&
-              valid;
-    }
-    if (!valid) --found_;
-  }
-
-  /// Whether each of so many taps is inside, or "none".
-  template <class Inside>
-  static bool AllInside(const std::uint8_t* taps, std::int64_t count, const Inside& inside) {
-    const hn::ScalableTag<std::uint8_t> d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const auto none = hn::Set(d, kNone);
-    auto wrong = hn::Zero(d);
-    auto look = [&](auto v) HWY_ATTR {
-      wrong = hn::Or(wrong, hn::IfThenZeroElse(hn::Or(inside(d, v), hn::Eq(v, none)), none));
-    };
-    std::int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) look(hn::LoadU(d, taps + i));
-    if (i < count) {
-      HWY_ALIGN std::uint8_t rest[hn::MaxLanes(d)];
-      std::fill_n(rest, lanes, kNone);
-      std::memcpy(rest, taps + i, static_cast<std::size_t>(count - i));
-      look(hn::Load(d, rest));
-    }
-    return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
-  }
-
   const RowPlan& plan_;
   const RowPointers& pointers_;
   SeeingOutputs outputs_;
@@ -281,37 +222,6 @@ HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, cons
   }
 }
 
-/// The same for windows that share nothing, of halves: an input has one gradient or none, so that nothing is added up or rounded and bits are
-/// chosen. (As a sum would be, a -0 is a 0.)
-template <int kTaps, int kStride, class D, class T>
-HWY_NOINLINE void ChooseHalves(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps& row, std::int64_t first,
-                               std::int64_t end, const T* source, T* HWY_RESTRICT result) {
-  static_assert(kTaps <= kStride && sizeof(T) == sizeof(hn::TFromD<D>));
-  const hn::Rebind<std::uint8_t, D> d8;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t inner = plan.inner;
-  const auto negative = hn::Set(d, std::uint16_t{0x8000});
-  for (std::int64_t stride = first; stride < end; ++stride) {
-    const std::int64_t at = (stride - tile.source_first) * inner;
-    T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
-    for (std::int64_t next = 0; next < inner; next += lanes) {
-      const std::int64_t c = smaller(next, inner - lanes);  // the ragged end from its last whole vector
-      const auto tap = hn::LoadU(d8, row.taps + at + c);
-      auto gradient = hn::LoadU(d, reinterpret_cast<const std::uint16_t*>(source + row.gradients + at + c));
-      gradient = hn::IfThenZeroElse(hn::Eq(gradient, negative), gradient);
-      CENOTE_UNROLL
-      for (int column = 0; column < kStride; ++column) {
-        auto chosen = hn::Zero(d);
-        if (column < kTaps) {
-          const auto want = hn::Set(d8, static_cast<std::uint8_t>(row.number + column));
-          chosen = hn::IfThenElseZero(WideMask(d, hn::Eq(tap, want)), gradient);
-        }
-        hn::StoreU(chosen, d, reinterpret_cast<std::uint16_t*>(to + column * inner + c));
-      }
-    }
-  }
-}
-
 /// A row of columns.
 template <class D, class T>
 void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
@@ -328,22 +238,13 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
       const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
       if (last <= first) return;
       for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
-      bool chosen = false;
-      if constexpr (kIsHalf<T> && kTaps <= kStride) {
-        const hn::ScalableTag<std::uint16_t> halves;
-        chosen = plan.inner >= static_cast<std::int64_t>(hn::Lanes(halves));
-        if (chosen) ChooseHalves<kTaps, kStride>(halves, plan, tile, *rows, first, last, source, result);
-      }
-      if (!chosen) GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
+      GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;
     };
     strides.template operator()<2, 1, 2>();
-    strides.template operator()<2, 2, 1>();
     strides.template operator()<3, 2, 1>();
     strides.template operator()<3, 2, 2>();
     strides.template operator()<3, 1, 3>();
-    strides.template operator()<3, 3, 1>();
-    strides.template operator()<4, 4, 1>();
     strides.template operator()<4, 2, 2>();
     strides.template operator()<5, 2, 2>();
     strides.template operator()<5, 2, 3>();

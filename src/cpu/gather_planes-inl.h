@@ -12,6 +12,7 @@
 #include "cpu/index_vectors-inl.h"
 #include "cpu/paced-inl.h"
 #include "cpu/thresholds.hpp"
+#include "cpu/window_taps-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -19,9 +20,6 @@ namespace cenote::simd::HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
 // Turns of even and odd columns are those of AVX2 and AVX-512: see kHasStrips in strips-inl.h.
-
-/// In a row of taps: none.
-inline constexpr std::uint8_t kNoTap = 255;
 
 /// The taps that a row of positions names, kNoTap where one names none. `origin`: of the first window's first tap, were there no padding.
 HWY_NOINLINE inline void TapsOfPositions(const GatherPlan& plan, const std::int64_t* indices, std::int32_t origin,

@@ -21,31 +21,36 @@ class Divisor {
     if (by == 0.0F || by == 1.0F) return;
     const bool small = by > 0 && by < 4096.0F && by == std::floor(by);
     int exponent = 0;
-    const bool power = small && std::frexp(by, &exponent) == 0.5F;  // whose reciprocal is exact
-    way_ = power ? Way::multiply : small ? Way::correct : Way::divide;
+    const bool power_of_two = small && std::frexp(by, &exponent) == 0.5F;  // as exact turned around
+    way_ = power_of_two ? Way::multiply : small ? Way::correct : Way::divide;
   }
 
   template <int kVectors, class D, class V = hn::Vec<D>>
   HWY_INLINE void Apply(D d, V (&values)[kVectors]) const {
     if (way_ == Way::none) return;
-    const V by = hn::Set(d, by_), reciprocal = hn::Set(d, reciprocal_), least = hn::Set(d, 0x1p-100F);
+    const V by = hn::Set(d, by_), reciprocal = hn::Set(d, reciprocal_);
     if (way_ == Way::multiply) {
       CENOTE_UNROLL
       for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(values[v], reciprocal);
       return;
     }
     if (way_ == Way::correct) {
+      // Magnitudes as integers, twice as large: a zero less one is above them all, infinities and NaN are above the largest.
+      const hn::Rebind<std::uint32_t, D> bits;
+      auto least = hn::Set(bits, UINT32_MAX), most = hn::Zero(bits);
       V quotients[kVectors];
-      auto doubtful = hn::MaskFromVec(hn::Zero(d));
       CENOTE_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         const V near = hn::Mul(values[v], reciprocal);
         const V over = hn::NegMulAdd(near, by, values[v]);
         quotients[v] = hn::MulAdd(over, reciprocal, near);
-        const auto ordinary = hn::Or(hn::Ge(hn::Abs(quotients[v]), least), hn::Eq(values[v], hn::Zero(d)));
-        doubtful = hn::Or(doubtful, hn::Not(ordinary));
+        const auto magnitude = hn::Add(hn::BitCast(bits, values[v]), hn::BitCast(bits, values[v]));
+        least = hn::Min(least, hn::Sub(magnitude, hn::Set(bits, 1U)));
+        most = hn::Max(most, magnitude);
       }
-      if (HWY_LIKELY(hn::AllFalse(d, doubtful))) {
+      const auto doubtful =
+          hn::Or(hn::Lt(least, hn::Set(bits, kLeastMagnitude)), hn::Gt(most, hn::Set(bits, 0xFEFFFFFFU)));
+      if (HWY_LIKELY(hn::AllFalse(bits, doubtful))) {
         CENOTE_UNROLL
         for (int v = 0; v < kVectors; ++v) values[v] = quotients[v];
         return;
@@ -59,6 +64,9 @@ class Divisor {
   }
 
  private:
+  static constexpr std::uint32_t kLeastMagnitude = 2 * (127 - 80)
+                                                   << 23;  // of 2^-80, whose quotients are far from subnormal
+
   enum class Way : std::uint8_t { none, multiply, correct, divide } way_ = Way::none;
   float by_ = 1, reciprocal_ = 1;
 };

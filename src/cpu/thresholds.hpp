@@ -126,6 +126,9 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows that share no rows, at most: more are read in too small pieces. (14 x 14 over 8 x 14 x 14 x 1024, two threads: 60 us, 50 straight from the taps.)
 inline constexpr std::int64_t kMostApartTaps = 16;
+/// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
+/// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
+inline constexpr std::int64_t kMostNarrowTaps = 16;
 inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that
@@ -213,6 +216,10 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
 /// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
+/// The same for gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. (One thread, maxima: 2x2x2/2 over 2 x 48 x 48 x 48 x 16, 16 MB, 580 to 1470 us and 410 to 457 around the caches; 2x2/2
+/// over 16 x 32 x 100 x 64, 17 MB, 335 to 1053 and 456 to 494; f64 over 64 x 24 x 24 x 32, 12 MB, 194 to 312 and 281 to 324; (2,1)/2 over 8 x 8 x 100 x 256, 11 MB, 145 to 203 and 244 to 264. Averages: 2x2/2 over 8 x 64 x 64 x 128, 21 MB, 1008 and 643;
+/// 8 x 56 x 56 x 256, 32 MB, 3084 and 1029, bf16 671 and 525; 3x3/2 over 8 x 64 x 64 x 128 1352 and 842.)
+inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{14} << 20;
 /// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB.)
 inline constexpr std::int64_t kFetchedBytes = std::int64_t{4} << 20;
