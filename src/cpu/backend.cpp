@@ -13,7 +13,7 @@
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
-#include "cpu/sum_pairs_kernel.hpp"
+#include "cpu/sum_columns_kernel.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_sum_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);

@@ -79,7 +79,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   }
   // Straight from the taps, sums of windows that overlap much load every element again and again: rows that are long enough do it once.
   const std::int64_t row_size = larger(width.input, width.output) * static_cast<std::int64_t>(size_of(p.dtype));
-  if (sums && width.kernel > kMostBandOverlap * width.stride && row_size >= kShortRowBytes) return nullptr;
+  if (sums && width.kernel > kMostBandOverlap * width.stride && row_size >= kOverlappingRowBytes) return nullptr;
   const DensePlanes source = dense_planes(p, p.input, true), result = dense_planes(p, p.output, false);
   if (!source.dense || !result.dense) return nullptr;
 

@@ -39,8 +39,8 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
-/// Taps of bf16 windows that are summed up straight, two channels to a lane, at most: not measured beside others.
-inline constexpr std::int64_t kMostPairTaps = 27;
+/// Taps of windows that are summed up straight in long stretches of channels, at most: not measured beside others.
+inline constexpr std::int64_t kMostSummedTaps = 27;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
@@ -146,8 +146,11 @@ inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 /// 512 of 64 x 64 503 and 105, 5x5/3 over 6144 of 17 x 17 586 and 457; 3x3/2 maxima of bytes over 512 of 112 x 112 1450 and 315.) Nothing is fetched early: those took 214, 120, 951, 205, 160, 516
 /// and 322 with the next band asked for.
 inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
-/// Windows along a row that see an element, above which sums over rows that are not short are left to rows. (One thread: 5x5/2 averages over 512 planes of 224 x 224 10.7 ms row by row, 21.2 in bands.)
+/// Windows along a row that see an element, above which sums over rows of at least so many bytes are left to rows. (One thread, in bands and row by row: averages over 32 or 64 planes of
+/// 64 x 64 5x5/2 106 us and 161, 7x7/2 79 and 106, 4x4/1 104 and 175, 6x6/2 52 and 97, 8x8/3 53 and 85; of 112 x 112 5x5/2 385 and 455; of 224 x 224 5x5/1 2637 and 1870, 7x7/2 1895
+/// and 989.)
 inline constexpr std::int64_t kMostBandOverlap = 2;
+inline constexpr std::int64_t kOverlappingRowBytes = 512;
 
 /// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
 /// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
@@ -220,8 +223,8 @@ inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// over 16 x 32 x 100 x 64, 17 MB, 335 to 1053 and 456 to 494; f64 over 64 x 24 x 24 x 32, 12 MB, 194 to 312 and 281 to 324; (2,1)/2 over 8 x 8 x 100 x 256, 11 MB, 145 to 203 and 244 to 264. Averages: 2x2/2 over 8 x 64 x 64 x 128, 21 MB, 1008 and 643;
 /// 8 x 56 x 56 x 256, 32 MB, 3084 and 1029, bf16 671 and 525; 3x3/2 over 8 x 64 x 64 x 128 1352 and 842.)
 inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{14} << 20;
-/// Small windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
-/// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB.)
+/// Windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
+/// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB. Row by row, one thread: 5x5/2 averages over 16 MB 1152 and 2318, 7x7/2 over 8 MB 649 and 978.)
 inline constexpr std::int64_t kFetchedBytes = std::int64_t{4} << 20;
 
 }  // namespace cenote::simd

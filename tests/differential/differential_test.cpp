@@ -111,6 +111,22 @@ TEST(Differential, EveryRemainderOfChannels) {
   }
 }
 
+/// Every length of the stretches that columns are cut into where windows share nothing, whole vectors and not.
+TEST(Differential, EveryStretchOfChannels) {
+  const auto settings = every_target();
+  for (int vectors = 1; vectors <= 34; ++vectors) {
+    for (int rest : {0, 5}) {
+      const std::string c = "n1c" + std::to_string(16 * vectors + rest);
+      expect_right("max2d f32 nhwc " + c + " h4w19 k2 ties fwd", settings);
+      expect_right("max2d f32 nhwc " + c + " h5w7 k3 s3 p1 nan fwd", settings);
+      expect_right("avg2d f32 nhwc " + c + " h4w5 k2 fwd", settings);
+      expect_right("avg2d f32 nhwc " + c + " h5w7 k3 s3 p1 nopad nan fwd", settings);
+      expect_right("avg2d bf16 nhwc " + c + " h5w7 k3 s3 p1 fwd", settings);
+      expect_right("avg3d f32 ndhwc " + c + " d2h2w5 k2 fwd", settings);
+    }
+  }
+}
+
 TEST(Differential, EveryKernelStrideAndDilation) {
   const auto settings = every_target();
   for (int kernel = 1; kernel <= 31; ++kernel) {

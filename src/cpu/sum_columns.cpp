@@ -1,8 +1,8 @@
 // Averages and sums of columns of many channels under few taps, straight from them, in long stretches.
-#include "cpu/sum_pairs.hpp"
+#include "cpu/sum_columns.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/sum_pairs.cpp"
+#define HWY_TARGET_INCLUDE "cpu/sum_columns.cpp"
 #include <hwy/foreach_target.h>
 
 #include "cpu/column_stretches-inl.h"
@@ -111,7 +111,7 @@ struct PairedChannels {
 /// A row of outputs: the rows it sees.
 template <class Channels>
 struct SummedRows {
-  const typename Channels::Bits* source[kMostPairRows];
+  const typename Channels::Bits* source[kMostSummedRows];
   int count;
   double factor;
   typename Channels::Bits* target;
@@ -121,13 +121,13 @@ struct SummedRows {
 /// A row of outputs.
 template <class Channels>
 struct SummedOutputs {
-  const SumPairsPlan& plan;
+  const SumColumnsPlan& plan;
   const SummedRows<Channels>& rows;
 
   /// Stretches of kVectors vectors of channels.
   template <int kVectors>
   static void Fold(const SummedOutputs& row, const Stretches& stretches) {
-    const SumPairsPlan& plan = row.plan;
+    const SumColumnsPlan& plan = row.plan;
     double known = 0;
     Divisor divisor;
     for (std::int64_t o = 0; o < plan.columns; ++o) {
@@ -180,9 +180,9 @@ struct SummedOutputs {
   }
 };
 
-/// See SumPairsFn.
+/// See SumColumnsFn.
 template <class Channels>
-void SumColumns(const SumPairsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char*) {
+void SumColumns(const SumColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end, char*) {
   using Bits = typename Channels::Bits;
   const RowTensor &source = plan.source, &target = plan.target;
   const auto heights = static_cast<std::int64_t>(plan.rows.size()),
@@ -210,14 +210,14 @@ void SumColumns(const SumPairsPlan& plan, const RowPointers& pointers, std::int6
   if (rows.streams) hwy::FlushStream();
 }
 
-SumPairsFn SumPairsOf(DType dtype) {
+SumColumnsFn SumColumnsOf(DType dtype) {
   if (dtype == DType::f32) return SumColumns<SingleChannels>;
   return dtype == DType::bf16 ? SumColumns<PairedChannels> : nullptr;
 }
 
 #else
 
-SumPairsFn SumPairsOf(DType) { return nullptr; }
+SumColumnsFn SumColumnsOf(DType) { return nullptr; }
 
 #endif
 
@@ -226,7 +226,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace cenote::simd {
-HWY_EXPORT(SumPairsOf);
-SumPairsFn sum_pairs(std::size_t target, DType dtype) { return HWY_DISPATCH_TABLE(SumPairsOf)[target](dtype); }
+HWY_EXPORT(SumColumnsOf);
+SumColumnsFn sum_columns(std::size_t target, DType dtype) { return HWY_DISPATCH_TABLE(SumColumnsOf)[target](dtype); }
 }  // namespace cenote::simd
 #endif

@@ -1,6 +1,6 @@
-#include "cpu/sum_pairs_kernel.hpp"
+#include "cpu/sum_columns_kernel.hpp"
 
-#include "cpu/sum_pairs.hpp"
+#include "cpu/sum_columns.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unit_kernel.hpp"
 
@@ -9,11 +9,11 @@
 
 namespace cenote::simd {
 
-std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const Target& target, const RowWork* rows) {
+std::unique_ptr<Kernel> make_sum_columns_kernel(const Described& described, const Target& target, const RowWork* rows) {
   if (rows == nullptr || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
-  const SumPairsFn function = sum_pairs(target.index, p.dtype);
+  const SumColumnsFn function = sum_columns(target.index, p.dtype);
   const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
   if (function == nullptr || (p.reduction != Reduction::sum && p.reduction != Reduction::average)) return nullptr;
   // Straight from few taps: the many of others are summed up as memory lies.
@@ -26,13 +26,13 @@ std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const 
     if (row_plan.source_rows[a].empty() || (divides && row_plan.row_factors[a].empty())) return nullptr;
     std::int64_t most = 0;
     for (const RowRange& seen : row_plan.source_rows[a]) {
-      if (seen.count == 0 || seen.count > kMostPairRows) return nullptr;
+      if (seen.count == 0 || seen.count > kMostSummedRows) return nullptr;
       most = larger(most, seen.count);
     }
     most_rows *= most;
   }
-  if (most_rows > kMostPairRows || most_rows * row_plan.table.most > kMostPairTaps) return nullptr;
-  // Windows of f32 that share rows or columns have better ways; so do, over few channels, all.
+  if (most_rows > kMostSummedRows || most_rows * row_plan.table.most > kMostSummedTaps) return nullptr;
+  // Windows of f32 that share rows or columns have better ways.
   if (p.dtype == DType::f32) {
     for (const Axis& axis : p.axis) {
       if (axis.output > 1 && (axis.rule != WindowRule::sliding || axis.stride < axis.kernel)) return nullptr;
@@ -41,7 +41,7 @@ std::unique_ptr<Kernel> make_sum_pairs_kernel(const Described& described, const 
   // Rows that windows share are fetched early elsewhere.
   if (row_plan.streams && (!row_plan.whole_lines || row_plan.fetch_ahead != 0)) return nullptr;
 
-  SumPairsPlan plan{};
+  SumColumnsPlan plan{};
   plan.source = row_plan.source;
   plan.target = row_plan.target;
   plan.channels = row_plan.inner;

@@ -1,4 +1,4 @@
-// Averages and sums of bf16 columns of many channels, straight from the taps: what the kernels need besides pointers.
+// Averages and sums of f32 and bf16 columns of many channels, straight from the taps: what the kernels need besides pointers.
 #pragma once
 
 #include "cpu/rows.hpp"
@@ -9,9 +9,9 @@
 namespace cenote::simd {
 
 /// Rows of a window over all its slices, at most.
-inline constexpr int kMostPairRows = 16;
+inline constexpr int kMostSummedRows = 16;
 
-struct SumPairsPlan {
+struct SumColumnsPlan {
   RowTensor source, target;
   std::int64_t channels, columns;                     // of a row of outputs
   std::vector<RowRange> slices, rows;                 // of inputs that each slice and row of outputs sees
@@ -25,10 +25,10 @@ struct SumPairsPlan {
   }
 };
 
-using SumPairsFn = void (*)(const SumPairsPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
-                            char* scratch);
+using SumColumnsFn = void (*)(const SumColumnsPlan&, const RowPointers&, std::int64_t begin, std::int64_t end,
+                              char* scratch);
 
 /// Null where there is none for the element type and instruction set.
-SumPairsFn sum_pairs(std::size_t target, DType dtype);
+SumColumnsFn sum_columns(std::size_t target, DType dtype);
 
 }  // namespace cenote::simd

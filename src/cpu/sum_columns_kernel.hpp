@@ -1,0 +1,11 @@
+// Averages and sums of columns of many channels under few taps.
+#pragma once
+
+#include "cpu/row_work.hpp"
+
+namespace cenote::simd {
+
+/// Nothing where another way is faster.
+std::unique_ptr<Kernel> make_sum_columns_kernel(const Described& described, const Target& target, const RowWork* rows);
+
+}  // namespace cenote::simd
