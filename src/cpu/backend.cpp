@@ -65,10 +65,10 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
+    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
-    if (!kernel) kernel = make_pick_kernel(described, kernels);
+    if (!kernel) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);

@@ -385,6 +385,11 @@ TEST(Differential, EveryWayToDoIt) {
              "amax2d f64 spaced n3c5 h5w7 out1",
              "amax3d f16 ncdhw n3c5 d2h5w4 out1",
              "max1d f32 ncw n9c3 w32 k32",
+             "max2d f64 nchw n3c7 h14w14 k2 idx:window",  // elements of 8 bytes that are picked
+             "max2d f64 nchw n2c5 h17w18 k2x3 s3x4 idx:window",
+             "max2d f64 nchw n1c2 h61w9 k4x1 s4x1 idx:window",
+             "max3d f64 ncdhw n2c3 d5h18w20 k2x2x4 s3x2x5 idx:window",
+             "max2d f16 nchw n1c2 h130w37 k4 s4x5 idx:window",
          }) {
       expect_right(std::string(line) + values, settings);
     }
