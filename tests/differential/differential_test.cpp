@@ -390,6 +390,13 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f64 nchw n1c2 h61w9 k4x1 s4x1 idx:window",
              "max3d f64 ncdhw n2c3 d5h18w20 k2x2x4 s3x2x5 idx:window",
              "max2d f16 nchw n1c2 h130w37 k4 s4x5 idx:window",
+             "max2d f32 nchw n2c9 h24w25 k3 s2 p1 d2",  // scattered in tables of dilated windows
+             "max2d f16 nchw n2c9 h27w25 k5x3 s1 p2x1 d1x3",
+             "max3d f32 ncdhw n1c9 d5h9w13 k2x2x3 s1 p0x1x1 d1x2x2",
+             "max2d f32 nchw n2c9 h64w64 k3 s1 p1 d3 idx:window",  // planes in turns that lie a multiple of 4 KiB apart
+             "max2d f64 nchw n1c9 h32w32 k5 s1 p2 idx:window",
+             "amax2d bf16 nchw n3c9 h32w64 out9x7 idx:window",
+             "max2d f32 nchw n1c9 h128w150 k7 s1 p3 idx:window",  // more outputs of a plane than are located at once
          }) {
       expect_right(std::string(line) + values, settings);
     }
