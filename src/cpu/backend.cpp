@@ -6,6 +6,7 @@
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/line_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
@@ -67,6 +68,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_sum_pairs_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_collect_kernel(described, kernels);

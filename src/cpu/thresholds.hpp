@@ -181,6 +181,13 @@ inline constexpr std::int64_t kPickedBytes = 4 * 1024;
 inline constexpr std::int64_t kJoinedColumns = 512;
 inline constexpr std::int64_t kMostPickedUnits = 64;
 
+/// Windows that overlap along the row alone are gathered where so few outputs see a column, and rows have so many at least. (One thread, f32: 5/2 over 1024 rows of 1000 435 us scattered and 197 so, f64 550 and
+/// 333; 8/4 over 256 of 4000 271 and 140; 3/1 over 2048 of 64 108 and 73; 9/1 over 1024 of 512 437 and 309, 16/1 475 and 497; 7/3 over 1024 of 300 93 and 92.) Bytes of columns that are looked at
+/// together, in an L1: not measured beside others.
+inline constexpr std::int64_t kMostLineOutputs = 12;
+inline constexpr std::int64_t kLeastLine = 64;
+inline constexpr std::int64_t kLineBytes = 8 * 1024;
+
 /// Planes of so many outputs at least, whose small windows overlap, are collected from a vector of inputs at a time; of fewer, several are scattered at once. (Two threads: 3x3/2 over 3840
 /// planes of 28 x 28 287 us and 574 scattered, 3x3/1 over 4096 of 14 x 14 193 and 369, over 13312 of 7 x 7 287 and 400; one thread, 3x3/2 over 4096 of 7 x 7 81 and 56. 3x3/2 over 1536 of
 /// 56 x 56, 24 MB, two threads: 667, and 533 gathered an output row at a time.)
