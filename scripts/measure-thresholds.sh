@@ -22,7 +22,7 @@ kPrefetchBytes|0 512 4096|(vgg16-1|audio-4|photo).*f32.*backward$
 kFetchBytes|2048 8192 32768|(vgg16-1|squeezenet|photo).*f32 planar forward$
 kFetchedBytes|1048576 4194304 33554432|(resnet50|alexnet|unet3d).*planar forward$
 kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forward_indices$
-kApartElements|4096 8192 65536|(adaptive-max|global-max).*planar backward$
+kApartBytes|16384 32768 262144|(adaptive-max|global-max).*planar backward$
 kLeastOverlapping|16 24 40|(googlenet|yolo-spp-5|alexnet).*planar backward$
 kLeastExpanded|8 12 64|(densenet|avg-7|pspnet|avg3d).*planar backward$
 kLeastSummed|12 28 64|adaptive-avg.*planar backward$

@@ -6,6 +6,7 @@
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/line_kernel.hpp"
 #include "cpu/narrow_columns_kernel.hpp"
 #include "cpu/pick_columns_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
@@ -68,10 +69,11 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_sum_columns_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, kernels);
+    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
-    if (!kernel) kernel = make_pick_kernel(described, kernels);
+    if (!kernel) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);

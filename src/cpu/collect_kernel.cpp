@@ -61,7 +61,7 @@ std::unique_ptr<Kernel> make_collect_kernel(const Described& described, const Ro
   const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
   const DensePlanes target = dense_planes(p, p.grad_input, true);
   if (!source.dense || !indices.dense || !target.dense || described.bytes_moved >= kStreamBytes) return nullptr;
-  if (source.count < kLeastCollected || source.count > kMostPlaneOutputs) return nullptr;
+  if (source.count < kLeastCollected || source.count > kMostCollected) return nullptr;
 
   plan.planes = p.batch * p.channels;
   plan.source_pitch = source.pitch;

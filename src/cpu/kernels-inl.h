@@ -12,7 +12,6 @@
 #include "cpu/gather_columns-inl.h"
 #include "cpu/gather_planes-inl.h"
 #include "cpu/kernels.hpp"
-#include "cpu/pick_planes-inl.h"
 #include "cpu/scatter-inl.h"
 #include "cpu/strips-inl.h"
 #include "cpu/sum_backward-inl.h"
@@ -53,7 +52,6 @@ constexpr RowKernels MakeKernels() {
     if constexpr (kHasStrips && sizeof(C) == sizeof(float)) {
       k.gather_planes = GatherPlanes<T>;
       k.expand_planes = ExpandPlanes<T>;
-      k.pick_planes = PickPlanes<T>;
       k.collect_planes = CollectPlanes<T>;
       k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;

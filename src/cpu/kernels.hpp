@@ -4,7 +4,6 @@
 #include "cpu/collect_planes.hpp"
 #include "cpu/expand_planes.hpp"
 #include "cpu/gather_planes.hpp"
-#include "cpu/pick_planes.hpp"
 #include "cpu/rows.hpp"
 #include "cpu/scatter.hpp"
 #include "cpu/strips.hpp"
@@ -37,7 +36,6 @@ struct RowKernels {
   GatherRowsFn gather, gather_columns;
   GatherPlanesFn gather_planes;
   ExpandPlanesFn expand_planes;
-  PickPlanesFn pick_planes;
   CollectPlanesFn collect_planes;
   ScatterFn scatter_add;
   WholePlanesFn average_planes, max_planes, spread_planes;

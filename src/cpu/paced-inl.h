@@ -67,7 +67,7 @@ class PacedRows {
     filled_ += rows * plan_.row;
     return to;
   }
-  void Zero(std::int64_t rows) {
+  HWY_NOINLINE void Zero(std::int64_t rows) {
     for (std::int64_t count = 0; rows > 0; rows -= count) {
       Reserve(1);
       count = smaller(rows, room());
@@ -79,7 +79,7 @@ class PacedRows {
 
  private:
   /// What has been put together waits, and the other buffer is filled.
-  void Turn() {
+  HWY_NOINLINE void Turn() {
     waiting.Write(waiting.count);
     std::memcpy(filling_, kept_from_, static_cast<std::size_t>(kept_));
     const std::int64_t whole = filled_ / kLine;

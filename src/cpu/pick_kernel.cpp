@@ -52,17 +52,18 @@ void make_tables(std::int64_t lanes, PickPlan& plan) {
     plan.vectors.push_back({column, output});
     for (std::int64_t x = column; x < column + lanes; ++x) {
       const Cover seen = x < width.input ? cover(width, x) : Cover{};
-      plan.lanes.push_back(static_cast<std::int32_t>(seen.count == 0 ? 0 : seen.first - output));
-      plan.numbers.push_back(static_cast<std::int32_t>(seen.count == 0 ? kNoNumber : seen.first_tap));
+      plan.lanes.push_back(static_cast<std::uint32_t>(seen.count == 0 ? 0 : seen.first - output));
+      plan.numbers.push_back(static_cast<std::uint32_t>(seen.count == 0 ? kNoNumber : seen.first_tap));
     }
   }
 }
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKernels& kernels) {
+std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const Target& instructions) {
   const Problem& p = described.problem;
-  if (kernels.pick_planes == nullptr || p.pass != Pass::backward || !p.with_indices || p.absolute ||
+  const PickPlanesFn function = pick_planes(instructions.index);
+  if (function == nullptr || !is_floating(p.dtype) || p.pass != Pass::backward || !p.with_indices || p.absolute ||
       p.op == Op::fractional_max_pool || p.op == Op::max_unpool || p.index_dtype != DType::u8)
     return nullptr;
   PickPlan plan{};
@@ -84,7 +85,9 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKe
   plan.index_pitch = indices.pitch;
   plan.source_extent = source.pitch * (plan.planes - 1) + source.count;
   plan.index_extent = indices.pitch * (plan.planes - 1) + indices.count;
-  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  const auto size = plan.size = static_cast<std::int64_t>(size_of(p.dtype));
+  const auto vector_bytes = static_cast<std::int64_t>(kernels_of(p.dtype, instructions)->vector_bytes);
+  const std::int64_t lanes = vector_bytes / larger(4, size);
   const std::int64_t planes = plan.planes;
   const bool joined = join_planes(target.count, source.count, plan);
   if (width.input < kLeastPicked || width.input > kMostExpanded || depth.input > kMostColumnSlices) return nullptr;
@@ -96,7 +99,6 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKe
   plan.band = ceil_div(height.output, plan.bands);
   plan.bands = ceil_div(height.output, plan.band);
 
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   const std::int64_t row = width.input * size;
   plan.paced = {described.bytes_moved >= kStreamBytes, row, larger(height.stride, kStagedBytes / row)};
   plan.block = plan.paced.streams ? plan.paced.rows / height.stride : plan.band;
@@ -110,7 +112,7 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKe
     return nullptr;  // rows far apart are put together with all between them
   const std::int64_t units = plan.units();
   return make_unit_kernel(
-      described, std::move(plan), units, kernels.pick_planes,
+      described, std::move(plan), units, function,
       "each vector of inputs keeps the gradients whose index names it, because its windows share nothing");
 }
 

@@ -6,6 +6,6 @@
 namespace cenote::simd {
 
 /// Null where the problem is another.
-std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const RowKernels& kernels);
+std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const Target& instructions);
 
 }  // namespace cenote::simd

@@ -18,13 +18,14 @@ struct PickVector {
 struct PickPlan {
   std::int64_t planes, source_pitch, target_pitch, index_pitch;
   std::int64_t source_extent, index_extent;  // elements from the first to the last
+  std::int64_t size;                         // of an element, in bytes
   Axis axis[3];
   std::int64_t taps;              // of a window
   std::vector<SlicePair> slices;  // of each input slice
   std::int64_t bands, band;       // that the output rows of a slice are cut into, for threads to share; rows of each
   std::int64_t block;             // output rows whose input rows are put together at once
   std::vector<PickVector> vectors;
-  std::vector<std::int32_t> lanes,
+  std::vector<std::uint32_t> lanes,
       numbers;  // of each vector: the output that every lane takes, and its tap along the row; where none does, kNoNumber
   PacedPlan paced;  // of the target's rows
 
@@ -39,5 +40,8 @@ inline constexpr std::int64_t kMostPickedRows = 4;
 
 /// Units [begin, end): bands of slices of planes. False if an index is no tap of its window.
 using PickPlanesFn = bool (*)(const PickPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
+
+/// Null where there is none for the instruction set.
+PickPlanesFn pick_planes(std::size_t target);
 
 }  // namespace cenote::simd

@@ -8,7 +8,9 @@
 
 #include <hwy/cache_control.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "cpu/index_vectors-inl.h"
 #include "cpu/scatter.hpp"
@@ -48,53 +50,24 @@ HWY_INLINE bool ForEachStretch(const ScatterPlan& plan, LocateFn locate, const S
     const Axis& axis = p.axis[plan.axis];
     reach(earliest_tap(axis, first), latest_end(axis, last));
   };
-  const bool whole = !plan.rows.empty();  // planes as one row of all their outputs, those without taps too
-  auto first_of = [&](int axis) { return whole ? std::int64_t{0} : unit.outputs_first[axis]; };
-  const std::int64_t depths = whole ? 1 : unit.outputs_end[0], heights = whole ? 1 : unit.outputs_end[1];
-  const std::int64_t columns =
-      whole ? p.axis[0].output * p.axis[1].output * p.axis[2].output * unit.planes : unit.outputs_end[2] * plan.wide();
-  if (whole) reach(0, p.axis[plan.axis].input);
-  for (std::int64_t od = first_of(0); od < depths; ++od) {
+  const std::int64_t columns = unit.outputs_end[2] * plan.wide();
+  for (std::int64_t od = unit.outputs_first[0]; od < unit.outputs_end[0]; ++od) {
     job.depth = window(p.axis[0], od);
-    if (plan.axis == 0 && !whole) reach_windows(od, od);
-    for (std::int64_t oh = first_of(1); oh < heights; ++oh) {
+    if (plan.axis == 0) reach_windows(od, od);
+    for (std::int64_t oh = unit.outputs_first[1]; oh < unit.outputs_end[1]; ++oh) {
       job.height = window(p.axis[1], oh);
-      if (plan.axis == 1 && !whole) reach_windows(oh, oh);
+      if (plan.axis == 1) reach_windows(oh, oh);
       std::int64_t stretch = 0, looked_at = 0;
-      for (std::int64_t x = first_of(2) * plan.wide(); x < columns; x += stretch) {
+      for (std::int64_t x = unit.outputs_first[2] * plan.wide(); x < columns; x += stretch) {
         stretch = job.one_column ? 1 : plan.segment;
         job.count = job.one_column ? unit.channels : smaller(plan.segment, columns - x);
-        job.first = plan.first.data() + x;
-        job.taps = plan.taps.data() + x;
-        job.skipped = plan.skipped.data() + x;
-        if (!plan.origins.empty()) {
-          job.origins = plan.origins.data() + x;
-          job.skips = plan.skips.data() + x;
-          job.limits = plan.limits.data() + x;
-        }
-        if (!plan.wides.empty()) {
-          job.wides = plan.wides.data() + x;
-          job.wide_magics = plan.wide_magics.data() + x;
-        }
-        if (!plan.highs.empty()) {
-          job.highs = plan.highs.data() + x;
-          job.high_magics = plan.high_magics.data() + x;
-        }
-        if (!plan.corners.empty()) job.corners = plan.corners.data() + x;
-        if (!plan.left.empty()) job.left = plan.left.data() + x;
-        if (!plan.flat_skips.empty()) {
-          job.flat_skips = plan.flat_skips.data() + x;
-          job.flat_limits = plan.flat_limits.data() + x;
-          job.flat_wides = plan.flat_wides.data() + x;
-          job.flat_magics = plan.flat_magics.data() + x;
-        }
-        job.channel = plan.expanded || whole ? plan.channel.data() + x : nullptr;
-        if (plan.axis == 2 && !whole) {
+        set_tables(plan, x, job);
+        if (plan.axis == 2) {
           reach_windows(x / plan.wide(), (x + (job.one_column ? 1 : job.count) - 1) / plan.wide());
         }
         auto offset = [&](const Layout& l) HWY_ATTR {
           return unit.major * l.n + (unit.minor + unit.channel) * l.c + od * l.d + oh * l.h +
-                 (plan.expanded || whole ? x : x * l.w);
+                 (plan.expanded ? x : x * l.w);
         };
         job.indices = static_cast<const char*>(indices) + offset(p.indices) * index_bytes;
         if (plan.by_taps && x >= looked_at) {
@@ -269,22 +242,98 @@ bool CompareColumns(const ScatterPlan& plan, const ScatterPointers& pointers, co
   return hn::AllTrue(di, hn::Eq(wrong, hn::Zero(di)));
 }
 
-/// Adds gradients to their spots, `run` of them in a row for one plane: several planes in turns, since neighbouring windows often
-/// have one winner and a sum must wait for the one before it.
+/// Outputs of one plane: where their gradients go.
 template <class C>
-void AddSpots(const std::uint32_t* HWY_RESTRICT spots, const C* HWY_RESTRICT gradient, std::int64_t count,
-              std::int64_t run, C* HWY_RESTRICT sums) {
-  auto add = [&](std::int64_t i) HWY_ATTR {
+struct PlaneSpots {
+  const std::uint32_t* HWY_RESTRICT spots;
+  const C* HWY_RESTRICT gradient;
+  C* HWY_RESTRICT sums;
+
+  HWY_INLINE void Add(std::int64_t i) const {
     if (spots[i] != kNowhere) sums[spots[i]] = WrappingSum(sums[spots[i]], gradient[i]);
-  };
-  std::int64_t first = 0;
-  for (; first + kPlanesInTurns * run <= count && run < count; first += kPlanesInTurns * run) {
-    for (std::int64_t i = first; i < first + run; ++i) {
-      CENOTE_UNROLL
-      for (std::int64_t plane = 0; plane < kPlanesInTurns; ++plane) add(i + plane * run);
-    }
   }
-  for (; first < count; ++first) add(first);
+};
+
+template <class C>
+HWY_NOINLINE void AddSpots(const PlaneSpots<C>& plane, std::int64_t from, std::int64_t to) {
+  for (; from < to; ++from) plane.Add(from);
+}
+
+/// Several planes in turns, since neighbouring windows often have one winner and a sum must wait for the one before it; each is `lag` outputs ahead of the next.
+template <class C>
+HWY_NOINLINE void AddSpotsInTurns(const PlaneSpots<C> (&planes)[kPlanesInTurns], std::int64_t count, std::int64_t lag) {
+  constexpr std::int64_t kLast = kPlanesInTurns - 1;
+  PlaneSpots<C> ahead[kPlanesInTurns];
+  for (std::int64_t i = 0; i < kPlanesInTurns; ++i) {
+    const std::int64_t first = (kLast - i) * lag;
+    if (first > 0) AddSpots(planes[i], 0, first);
+    ahead[i] = {planes[i].spots + first, planes[i].gradient + first, planes[i].sums};
+  }
+  for (std::int64_t x = 0; x < count - kLast * lag; ++x) {
+    CENOTE_UNROLL
+    for (std::int64_t i = 0; i < kPlanesInTurns; ++i) ahead[i].Add(x);
+  }
+  for (std::int64_t i = 1; i < kPlanesInTurns && lag > 0; ++i) AddSpots(planes[i], count - i * lag, count);
+}
+
+/// `count` gradients from element `first` on, in the compute type.
+template <class C>
+using LoadGradientsFn = void (*)(const void* gradients, std::int64_t first, std::int64_t count, C* to);
+template <class T, class C>
+void LoadGradients(const void* gradients, std::int64_t first, std::int64_t count, C* to) {
+  LoadElements(static_cast<const T*>(gradients) + first, to, count);
+}
+
+/// The planes of a unit, located whole, some outputs of each at a time, and added to in turns. `load`: null where gradients are in the compute type already. False when an index was wrong.
+template <class C>
+HWY_NOINLINE bool ScatterPlanes(const ScatterPlan& plan, LocateFn locate, const ScatterUnit& unit,
+                                const ScatterPointers& pointers, LoadGradientsFn<C> load, std::uint32_t* spots,
+                                C* values, C* sums) {
+  const Problem& p = plan.problem;
+  const std::int64_t outputs = plane_outputs(p), plane = plane_size(p);
+  const std::int64_t index_begin = unit.major * p.indices.n + unit.minor * p.indices.c;
+  const std::int64_t begin = unit.major * p.grad_output.n + unit.minor * p.grad_output.c;
+  const auto index_bytes = static_cast<std::int64_t>(size_of(p.index_dtype));
+  // Those that are tabled together are located together.
+  const bool together = plan.tabled > 1;
+  const std::int64_t located = together ? unit.planes * outputs : outputs, jobs = together ? 1 : unit.planes;
+  const bool apart = std::all_of(std::begin(p.axis), std::end(p.axis), [](const Axis& axis) {
+    return axis.rule == WindowRule::sliding && axis.kernel <= axis.stride;
+  });
+  bool valid = true;
+  LocateJob job{};
+  job.dtype = p.index_dtype;
+  job.step = 1;
+  job.depth = window(p.axis[0], 0);
+  job.height = window(p.axis[1], 0);
+  for (std::int64_t x = 0; x < located; x += job.count) {
+    job.count = smaller(plan.segment, located - x);
+    set_tables(plan, x, job);
+    for (std::int64_t i = 0; i < jobs; ++i) {
+      job.indices = static_cast<const char*>(pointers.indices) + (index_begin + i * outputs + x) * index_bytes;
+      job.positions = static_cast<std::uint32_t>((unit.planes - i) * plane);  // spare elements are behind all of them
+      job.spots = spots + i * job.count;
+      valid = locate(plan, job) && valid;
+      if (load != nullptr) load(pointers.grad_output, begin + i * outputs + x, job.count, values + i * job.count);
+    }
+    const std::int64_t count = together ? outputs : job.count;
+    auto plane_at = [&](std::int64_t i) -> PlaneSpots<C> {
+      const C* gradient =
+          load != nullptr ? values + i * count : static_cast<const C*>(pointers.grad_output) + begin + i * outputs + x;
+      return {spots + i * count, gradient, sums + (together ? 0 : i * plane)};
+    };
+    if (together && apart) {  // no sum waits for another
+      AddSpots(plane_at(0), 0, job.count);
+      continue;
+    }
+    std::int64_t i = 0;
+    for (; i + kPlanesInTurns <= unit.planes; i += kPlanesInTurns) {
+      static_assert(kPlanesInTurns == 4);
+      AddSpotsInTurns({plane_at(i), plane_at(i + 1), plane_at(i + 2), plane_at(i + 3)}, count, plan.lag);
+    }
+    for (; i < unit.planes; ++i) AddSpots(plane_at(i), 0, count);
+  }
+  return valid;
 }
 
 /// The same where the windows of a row are so wide that many in a row have one winner: its sum stays in a register for as long.
@@ -325,6 +374,13 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
       }
     }
     C* HWY_RESTRICT sums = rolling.sums();
+    if (!plan.rows.empty()) {
+      rolling.Advance(0, plan.problem.axis[plan.axis].input);
+      const LoadGradientsFn<C> load = std::is_same_v<T, C> ? nullptr : LoadGradients<T, C>;
+      valid = ScatterPlanes(plan, locate, unit, pointers, load, spots, values, sums) && valid;
+      rolling.Finish();
+      continue;
+    }
 #if HWY_TARGET != HWY_SCALAR
     const TapColumns<T, C> tap_columns(plan, unit.channels);
 #endif
@@ -357,7 +413,7 @@ bool ScatterAdd(const ScatterPlan& plan, LocateFn locate, const ScatterPointers&
           if constexpr (hwy::IsFloat<C>()) {
             if (plan.wide_windows) return AddRuns(spots, gradient, count, sums);
           }
-          AddSpots(spots, gradient, count, plan.rows.empty() ? count : count / unit.planes, sums);
+          AddSpots<C>({spots, gradient, sums}, 0, count);
         });
     rolling.Finish();
     valid = valid && fine;

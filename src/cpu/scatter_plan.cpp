@@ -133,7 +133,7 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
     if (few || flat) plan.corners = plan.origins;
     const std::size_t outputs = plan.origins.size();
     auto repeat = [&](auto& table) {
-      table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.group));
+      table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.tabled));
       for (std::size_t i = outputs; i < table.size(); ++i) table[i] = table[i - outputs];
     };
     for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.left, &plan.wides, &plan.highs, &plan.corners})
@@ -176,27 +176,45 @@ void slices_to_channels(Problem& p) {
   for (Layout* l : {&p.grad_input, &p.grad_output, &p.indices}) l->c = l->d;
 }
 
+/// Many outputs in a row have one winner.
+bool has_long_runs(const Axis& width) {
+  return width.rule == WindowRule::sliding && width.dilation == 1 && width.kernel / width.stride >= kLongRuns;
+}
+
+/// How far planes that are added to in turns are ahead of each other, in outputs: what is read of one must not look like what was just written to another, a multiple of
+/// kAliasBytes away.
+std::int64_t lag_of(const Axis& width, std::int64_t plane_bytes, std::int64_t lane, std::int64_t outputs) {
+  const std::int64_t ahead = smaller(kLagOutputs, outputs / 8);
+  auto apart = [&](std::int64_t lag) {
+    std::int64_t least = kAliasBytes;
+    for (std::int64_t planes = 1; planes < kPlanesInTurns; ++planes) {
+      const std::int64_t step = lag * (width.stride % kAliasBytes) * lane;
+      const std::int64_t distance = planes * (plane_bytes - step) % kAliasBytes;
+      const std::int64_t bytes = distance < 0 ? -distance : distance;
+      least = smaller(least, smaller(bytes, kAliasBytes - bytes));
+    }
+    return least;
+  };
+  return apart(0) < kLagBytes && apart(ahead) > apart(0) ? ahead : 0;
+}
+
 /// Tables for whole planes, where they are small enough and their outputs lie one after the other.
-bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
+bool make_plane_tables(const Problem& p, std::int64_t lane, ScatterPlan& plan) {
   const Layout& small = p.grad_output;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  const std::int64_t outputs = depth.output * height.output * width.output;
+  const std::int64_t outputs = plane_outputs(p);
   auto follows = [&](const Layout& l) {
     return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
   };
-  // Flat indices are looked for in each row of a window; taps know theirs.
+  // Flat indices are looked for in each row of a window, or (dilated) in each tap; taps know theirs.
   const bool by_taps = p.index_kind == IndexKind::window;
-  const std::int64_t entries = by_taps ? 1 : depth.kernel * height.kernel;
+  const std::int64_t pieces = width.dilation == 1 || by_taps ? 1 : width.kernel;
+  const std::int64_t entries = by_taps ? 1 : depth.kernel * height.kernel * pieces;
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      (by_taps && !has_tap_tables(p)) || width.dilation != 1 || depth.kernel * height.kernel > kMostPlaneRows ||
-      outputs > kMostPlaneOutputs || outputs * entries > kMostPlaneEntries || !follows(small) || !follows(p.indices))
+      (by_taps && !has_tap_tables(p)) || (pieces > 1 && width.dilation > INT32_MAX) ||
+      depth.kernel * height.kernel * pieces > kMostPlaneRows || outputs > kMostPlaneOutputs ||
+      outputs * entries > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
-  for (std::int64_t z = 0; z < depth.kernel; ++z) {
-    for (std::int64_t y = 0; y < height.kernel; ++y) {
-      plan.rows.push_back(
-          static_cast<std::uint32_t>((z * depth.dilation * height.input + y * height.dilation) * width.input));
-    }
-  }
   // So many planes at once as fill a segment, where each follows the one before.
   const std::int64_t plane = plane_size(p);
   auto planes_follow = [&](const Layout& l, std::int64_t size) {
@@ -204,17 +222,30 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
   };
   const bool together = plan.linear && plan.position == 1 && planes_follow(small, outputs) &&
                         planes_follow(p.indices, outputs) && planes_follow(p.grad_input, plane);
-  plan.group = 1;
+  plan.group = plan.tabled = 1;
   if (together) {
     const bool overlap = depth.kernel > depth.stride || height.kernel > height.stride || width.kernel > width.stride;
     const std::int64_t wanted = larger(kSegment / outputs, kPlanesInTurns);
-    const std::int64_t most =
-        smaller((overlap ? kGroupElements : kApartElements) / plane, kMostPlaneEntries / (outputs * entries));
+    const std::int64_t most = (overlap ? kGroupBytes : kApartBytes) / (plane * lane);
     plan.group = std::clamp<std::int64_t>(smaller(wanted, most), 1, plan.outer);
     if (plan.group > kPlanesInTurns) plan.group = plan.group / kPlanesInTurns * kPlanesInTurns;
+    // Planes of few outputs are located together, others each with the same tables.
+    if (plan.group * outputs <= kSegment) plan.tabled = plan.group;
+    plan.lag = lag_of(width, plane * lane, lane, outputs);
   }
-  plan.segment = outputs * plan.group;
-  const std::size_t pitch = static_cast<std::size_t>(outputs * plan.group + kTableSlack);
+  // Wide windows of planes that take no turns: row by row, sums stay in registers, see AddRuns.
+  if (plan.group < kPlanesInTurns && has_long_runs(width) && width.output >= 2 * kTableSlack) return false;
+  for (std::int64_t z = 0; z < depth.kernel; ++z) {
+    for (std::int64_t y = 0; y < height.kernel; ++y) {
+      for (std::int64_t x = 0; x < pieces; ++x) {
+        const std::int64_t line = z * depth.dilation * height.input + y * height.dilation;
+        plan.rows.push_back(static_cast<std::uint32_t>(line * width.input + x * width.dilation));
+      }
+    }
+  }
+  const std::int64_t located = outputs * plan.tabled;
+  plan.segment = ceil_div(located, ceil_div(located, kPlaneSegment));
+  const std::size_t pitch = static_cast<std::size_t>(located + kTableSlack);
   plan.first.assign(pitch, 0);
   plan.taps.assign(by_taps ? pitch : pitch * plan.rows.size(), 0);
   plan.channel.assign(pitch, 0);
@@ -226,14 +257,16 @@ bool make_plane_tables(const Problem& p, ScatterPlan& plan) {
         plan.first[at] = static_cast<std::uint32_t>((d.first * height.input + h.first) * width.input + w.first);
         for (std::int64_t z = 0; !by_taps && z < d.count; ++z) {
           for (std::int64_t y = 0; y < h.count; ++y) {
-            plan.taps[static_cast<std::size_t>(z * height.kernel + y) * pitch + at] =
-                static_cast<std::uint32_t>(w.count);
+            const std::int64_t row = (z * height.kernel + y) * pieces;
+            for (std::int64_t x = 0; x < (pieces == 1 ? 1 : w.count); ++x)
+              plan.taps[static_cast<std::size_t>(row + x) * pitch + at] =
+                  static_cast<std::uint32_t>(pieces == 1 ? w.count : 1);
           }
         }
       }
     }
   }
-  for (; at < static_cast<std::size_t>(outputs * plan.group); ++at) {
+  for (; at < static_cast<std::size_t>(located); ++at) {
     const std::size_t before = at - static_cast<std::size_t>(outputs);
     plan.first[at] = plan.first[before];
     plan.channel[at] = plan.channel[before] + static_cast<std::uint32_t>(plane);
@@ -319,7 +352,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide();
     plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
   }
-  const bool tabled = make_plane_tables(p, plan);
+  const bool tabled = make_plane_tables(p, static_cast<std::int64_t>(lane), plan);
   for (std::int64_t i = 0; !tabled && i < columns * plan.wide(); ++i) {
     const Window w = window(axis[2], i / plan.wide());
     plan.first.push_back(static_cast<std::uint32_t>(smaller(w.first, INT32_MAX)));
@@ -337,9 +370,8 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
     if (axis[a].rule == WindowRule::sliding && axis[a].dilation > 1) plan.dilated = true;
   }
 
-  if (!tabled) plan.group = 1;
-  plan.wide_windows = plan.inner == 1 && plan.group == 1 && axis[2].rule == WindowRule::sliding &&
-                      axis[2].dilation == 1 && axis[2].kernel / axis[2].stride >= kLongRuns;
+  if (!tabled) plan.group = plan.tabled = 1, plan.lag = 0;
+  plan.wide_windows = plan.inner == 1 && !tabled && has_long_runs(axis[2]);
   if (has_tap_tables(p)) make_tap_tables(p, plan);
   plan.by_taps = !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.column_by_column() && plan.axis != 2;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
@@ -347,10 +379,39 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
                                 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
                                           static_cast<std::size_t>(kSpare) * lane);
   if (plan.capacity * plan.slice >= INT32_MAX / plan.chunk) return false;
-  const std::int64_t segment = larger(larger(kSegment, plan.segment), plan.chunk) + kTableSlack;
+  const std::int64_t segment =
+      larger(larger(kSegment, plan.segment * (plan.group / plan.tabled)), plan.chunk) + kTableSlack;
   plan.values_at = plan.spots_at + aligned(static_cast<std::size_t>(segment) * 4);
   plan.bytes = plan.values_at + aligned(static_cast<std::size_t>(segment) * lane);
   return true;
+}
+
+void set_tables(const ScatterPlan& plan, std::int64_t x, LocateJob& job) {
+  job.first = plan.first.data() + x;
+  job.taps = plan.taps.data() + x;
+  job.skipped = plan.skipped.data() + x;
+  if (!plan.origins.empty()) {
+    job.origins = plan.origins.data() + x;
+    job.skips = plan.skips.data() + x;
+    job.limits = plan.limits.data() + x;
+  }
+  if (!plan.wides.empty()) {
+    job.wides = plan.wides.data() + x;
+    job.wide_magics = plan.wide_magics.data() + x;
+  }
+  if (!plan.highs.empty()) {
+    job.highs = plan.highs.data() + x;
+    job.high_magics = plan.high_magics.data() + x;
+  }
+  if (!plan.corners.empty()) job.corners = plan.corners.data() + x;
+  if (!plan.left.empty()) job.left = plan.left.data() + x;
+  if (!plan.flat_skips.empty()) {
+    job.flat_skips = plan.flat_skips.data() + x;
+    job.flat_limits = plan.flat_limits.data() + x;
+    job.flat_wides = plan.flat_wides.data() + x;
+    job.flat_magics = plan.flat_magics.data() + x;
+  }
+  job.channel = plan.expanded || !plan.rows.empty() ? plan.channel.data() + x : nullptr;
 }
 
 ScatterUnit::ScatterUnit(const ScatterPlan& plan, std::int64_t unit)

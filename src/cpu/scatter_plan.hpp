@@ -80,8 +80,10 @@ struct ScatterPlan {
   // Small planes are located whole: where the rows of a window begin (empty otherwise); `first` then has an entry per output of
   // the plane, and `taps` as many for each row of the windows.
   std::vector<std::uint32_t> rows;
+  std::int64_t group;  // planes located whole that are added to in turns, one after the other in memory
   std::int64_t
-      group;  // planes located whole in one go, one after the other in memory; `channel` is where each output's plane begins
+      tabled;  // of which so many are in the tables, one after the other; `channel` is where each output's plane begins
+  std::int64_t lag;  // outputs that one of them is ahead of the next
   // Where indices are taps: for each output column (or output, where planes are located whole) where its unclipped window begins, which taps are cut off in
   // front of it, and the last one left behind them, depth, height and column in a byte each.
   std::vector<std::uint32_t> origins, skips, limits;
@@ -116,6 +118,8 @@ struct ScatterPlan {
 /// False where the tensors or sizes are beyond it. `lane`: bytes of the compute type.
 bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan& plan);
 
+inline std::int64_t plane_outputs(const Problem& p) { return p.axis[0].output * p.axis[1].output * p.axis[2].output; }
+
 /// A unit of work: a band of one plane, or of some channels of one batch entry.
 struct ScatterUnit {
   const Band& band;
@@ -147,6 +151,9 @@ struct LocateJob {
   std::uint32_t* spots;     // out; of "none" and of what lies outside the band one of the kSpare elements behind it,
                             // or kNowhere where the plan works in place
 };
+
+/// What the plan's tables say of the outputs from `x` on.
+void set_tables(const ScatterPlan& plan, std::int64_t x, LocateJob& job);
 
 /// The line of the plane, counted from its first, where the unclipped windows of the job's outputs begin.
 inline std::int64_t first_line(const Problem& p, const LocateJob& job) {

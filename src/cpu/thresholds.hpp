@@ -71,8 +71,9 @@ inline constexpr std::int64_t kTapElements = 2048;
 /// Outputs in a row that see one input, from which on most have the winner of the one before: a branch then costs less than a sum that waits
 /// for itself in memory. (One apart over 3 x 1024 x 1024: 31x31 4936 us without and 3059 with, 15x15 4136 and 3372, 9x9 3219 and 4128.)
 inline constexpr std::int64_t kLongRuns = 12;
-/// Outputs located in one go.
+/// Outputs located in one go, and of each of several planes in turns. (5x5/1 over 40 x 40, in L2: 0.67 ns each 512 at a time, 0.64 all 1600.)
 inline constexpr std::int64_t kSegment = 512;
+inline constexpr std::int64_t kPlaneSegment = 2048;
 /// Channels of a column are taken apart into no fewer than these: a cache line of 4-byte elements.
 inline constexpr std::int64_t kLeastChunk = 16;
 /// From this many channels on, the indices of a column are located on their own.
@@ -80,17 +81,21 @@ inline constexpr std::int64_t kWideColumn = 64;
 /// Planes of so few outputs, with windows of so few rows, have the windows of all outputs in tables, of so many entries at most. (3x3/2 over 112 x
 /// 112: 1416 us for 16 x 64 planes, 1614 row by row. Two threads: 3x3x3/1 over 192 planes of 8 x 28 x 28 475 and 1154, over 64 of 16 x 28 x 28 330 and 756; 3x3x3/2 over 64 of 8 x 112 x 112 718 and 860;
 /// 5x5/1 over 64 of 112 x 112 319 and 415.)
-inline constexpr std::int64_t kMostPlaneOutputs = 16384;
+inline constexpr std::int64_t kMostPlaneOutputs = 32 * 1024;
 inline constexpr std::int64_t kMostPlaneRows = 32;
 inline constexpr std::int64_t kMostPlaneEntries = 64 * 1024;
 /// Planes that are added to in turns: neighbouring windows often have one winner, and a sum waits for the one before it.
 inline constexpr std::int64_t kPlanesInTurns = 4;
-/// The most elements of planes that are located together: 256 KiB of f32, of which only some rows are added to at a time. (3x3/2 over 16 planes of
+/// Planes a multiple of 4 KiB apart, or so little more or less, are not added to at the same place in turns: a load that agrees with a store before it in its last 12 bits waits for it. One is so many outputs
+/// ahead of the next then. (Additions alone, in L2: 3x3/1 over 64 x 64 1.84 ns each without and 0.71 so, 9x9/1 0.93 and 0.55, 7x7/1 over 160 x 160 0.90 and 0.58; 5x5/1 over 40 x 40, which does not lie so, 0.49 and 0.49.)
+inline constexpr std::int64_t kLagOutputs = 16;
+inline constexpr std::int64_t kLagBytes = 128;
+/// The most bytes of planes that are added to in turns, half of a 1 MiB L2; only some rows of each are at a time. (3x3/2 over 16 planes of
 /// 112 x 112, one thread: 44 us four at a time, 53 one by one.)
-inline constexpr std::int64_t kGroupElements = 64 * 1024;
-/// The same where windows do not overlap, no sum waits for another, and most of what is written are zeros: 32 KiB of f32, an L1. (8x8/8 over 4096 planes of
-/// 56 x 56, one thread: 3800 us with 64 Ki, 3346 with 16, 2851 with 8, 3447 with 4; bf16 3326, 3053, 2639, 2651.)
-inline constexpr std::int64_t kApartElements = 8 * 1024;
+inline constexpr std::int64_t kGroupBytes = 512 * 1024;
+/// The same where windows do not overlap, no sum waits for another, and most of what is written are zeros: an L1. (8x8/8 over 4096 planes of
+/// 56 x 56, one thread: 3800 us with 256 KiB, 3346 with 64, 2851 with 32, 3447 with 16; bf16 3326, 3053, 2639, 2651.)
+inline constexpr std::int64_t kApartBytes = 32 * 1024;
 /// Windows of so few taps, in columns of so many channels, are compared with vectors of indices, tap by tap: a scalar scatter takes
 /// some 8 instructions per index.
 inline constexpr std::int64_t kComparedTaps = 12;
@@ -182,10 +187,18 @@ inline constexpr std::int64_t kPickedBytes = 4 * 1024;
 inline constexpr std::int64_t kJoinedColumns = 512;
 inline constexpr std::int64_t kMostPickedUnits = 64;
 
+/// Windows that overlap along the row alone are gathered where so few outputs see a column, and rows have so many at least. (One thread, f32: 5/2 over 1024 rows of 1000 435 us scattered and 197 so, f64 550 and
+/// 333; 8/4 over 256 of 4000 271 and 140; 3/1 over 2048 of 64 108 and 73; 9/1 over 1024 of 512 437 and 309, 16/1 475 and 497; 7/3 over 1024 of 300 93 and 92.) Bytes of columns that are looked at
+/// together, in an L1: not measured beside others.
+inline constexpr std::int64_t kMostLineOutputs = 12;
+inline constexpr std::int64_t kLeastLine = 64;
+inline constexpr std::int64_t kLineBytes = 8 * 1024;
+
 /// Planes of so many outputs at least, whose small windows overlap, are collected from a vector of inputs at a time; of fewer, several are scattered at once. (Two threads: 3x3/2 over 3840
 /// planes of 28 x 28 287 us and 574 scattered, 3x3/1 over 4096 of 14 x 14 193 and 369, over 13312 of 7 x 7 287 and 400; one thread, 3x3/2 over 4096 of 7 x 7 81 and 56. 3x3/2 over 1536 of
 /// 56 x 56, 24 MB, two threads: 667, and 533 gathered an output row at a time.)
 inline constexpr std::int64_t kLeastCollected = 36;
+inline constexpr std::int64_t kMostCollected = 16 * 1024;
 
 /// Whole planes of so many inputs at least are written as zeros and their winners; smaller ones are scattered. (Two threads: 8192 planes of 14 x 14 64 us scattered and 55 so, 32768 of 7 x 7 76 and
 /// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)

@@ -209,7 +209,7 @@ std::unique_ptr<Kernel> make_winner_kernel(const Described& described) {
   plan.size = static_cast<std::int64_t>(size_of(p.dtype));
   plan.floating = is_floating(p.dtype);
   plan.streams = described.bytes_moved >= kStreamIndexBytes;
-  plan.group = larger(1, kApartElements * static_cast<std::int64_t>(sizeof(float)) / (plan.count * plan.size));
+  plan.group = larger(1, kApartBytes / (plan.count * plan.size));
   if (plan.planes < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
   return std::make_unique<WinnerKernel>(described, plan);
 }

@@ -413,6 +413,28 @@ TEST(Differential, EveryWayToDoIt) {
              "amax2d f64 spaced n3c5 h5w7 out1",
              "amax3d f16 ncdhw n3c5 d2h5w4 out1",
              "max1d f32 ncw n9c3 w32 k32",
+             "max1d f32 ncw n3c5 w333 k5 s2 p2 idx:window",  // gathered along rows that windows overlap along alone
+             "max1d f64 ncw n3c5 w401 k6 s4 p1 ceil idx:window",
+             "max1d f16 ncw n2c3 w130 k7 s1 p3 idx:window",
+             "max1d bf16 ncw n2c3 w700 k9 s4 d2 idx:window",
+             "max1d f32 ncw n1c2 w9001 k3 s2 p1 idx:window",
+             "min1d f32 ncw n2c3 w97 k2 s1 p1 idx:window",
+             "max1d f32 spaced n2c3 w171 k3 s2 p1 d3 idx:window",
+             "max2d f32 nchw n2c3 h9w140 k2x5 s3x2 p1x2 ceil idx:window",
+             "max2d f64 nchw n1c3 h7w300 k3x6 s3x4 p0x3 idx:window",
+             "max3d f32 ncdhw n2c3 d4h3w80 k1x1x3 s1 p0x0x1 idx:window",
+             "max2d f64 nchw n3c7 h14w14 k2 idx:window",  // elements of 8 bytes that are picked
+             "max2d f64 nchw n2c5 h17w18 k2x3 s3x4 idx:window",
+             "max2d f64 nchw n1c2 h61w9 k4x1 s4x1 idx:window",
+             "max3d f64 ncdhw n2c3 d5h18w20 k2x2x4 s3x2x5 idx:window",
+             "max2d f16 nchw n1c2 h130w37 k4 s4x5 idx:window",
+             "max2d f32 nchw n2c9 h24w25 k3 s2 p1 d2",  // scattered in tables of dilated windows
+             "max2d f16 nchw n2c9 h27w25 k5x3 s1 p2x1 d1x3",
+             "max3d f32 ncdhw n1c9 d5h9w13 k2x2x3 s1 p0x1x1 d1x2x2",
+             "max2d f32 nchw n2c9 h64w64 k3 s1 p1 d3 idx:window",  // planes in turns that lie a multiple of 4 KiB apart
+             "max2d f64 nchw n1c9 h32w32 k5 s1 p2 idx:window",
+             "amax2d bf16 nchw n3c9 h32w64 out9x7 idx:window",
+             "max2d f32 nchw n1c9 h128w150 k7 s1 p3 idx:window",  // more outputs of a plane than are located at once
          }) {
       expect_right(std::string(line) + values, settings);
     }

@@ -1,24 +1,22 @@
 // Backward of maxima over planes whose windows share nothing: every vector of input columns takes the gradients and taps of the outputs that see it, and keeps
-// those whose tap it is, for all rows of the windows.
-#if defined(CENOTE_CPU_PICK_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef CENOTE_CPU_PICK_PLANES_INL_H_
-#undef CENOTE_CPU_PICK_PLANES_INL_H_
-#else
-#define CENOTE_CPU_PICK_PLANES_INL_H_
-#endif
+// those whose tap it is, for all rows of the windows. Bits are moved, whatever the dtype.
+#include "cpu/pick_planes.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/pick_planes.cpp"
+#include <hwy/foreach_target.h>
 
 #include "cpu/convert-inl.h"
 #include "cpu/paced-inl.h"
-#include "cpu/pick_planes.hpp"
 #include "cpu/unroll.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_SCALAR
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 
 /// Whether all these bytes are below `taps`.
-HWY_NOINLINE inline bool AreBelow(std::int64_t taps, const std::uint8_t* bytes, std::int64_t count) {
+bool AreBelow(std::int64_t taps, const std::uint8_t* bytes, std::int64_t count) {
   const hn::ScalableTag<std::uint8_t> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto last = hn::Set(d, static_cast<std::uint8_t>(taps - 1));
@@ -31,46 +29,71 @@ HWY_NOINLINE inline bool AreBelow(std::int64_t taps, const std::uint8_t* bytes, 
 }
 
 /// Output rows one after the other, and the input rows that they see.
-template <class T>
 struct PickedRows {
   std::int64_t count;
   const std::uint8_t* taps;
-  const T* gradients;
+  const char* gradients;
   std::int32_t number;  // of the first tap of the slice
-  RoundedLane<T>* to;
+  char* to;
 };
 
-template <int kHeight, class T>
-HWY_NOINLINE void PickRows(const PickPlan& plan, const PickedRows<T>& rows, WaitingLines& waiting) {
-  const hn::ScalableTag<float> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
-  const RoundedTag<T, decltype(d)> rounded;
+/// Numbers from memory in lanes at least as wide.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> LoadWide(D d, const T* from) {
+  const hn::Rebind<T, D> narrow;
+  if constexpr (sizeof(T) == sizeof(hn::TFromD<D>)) {
+    return hn::BitCast(d, hn::LoadU(narrow, from));
+  } else if constexpr (sizeof(T) * 2 < sizeof(hn::TFromD<D>) && sizeof(hn::TFromD<D>) == 8) {
+    return hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<std::uint32_t, D>(), hn::LoadU(narrow, from)));
+  } else {
+    return hn::PromoteTo(d, hn::LoadU(narrow, from));
+  }
+}
+
+/// A sum is no -0.
+template <class Bits, class D>
+HWY_INLINE hn::Vec<D> NoNegativeZero(D d, hn::Vec<D> v) {
+  if constexpr (sizeof(Bits) == 2) {
+    return hn::IfThenElseZero(hn::Ne(v, hn::Set(d, 0x8000U)), v);
+  } else {
+    const hn::RebindToFloat<D> floating;
+    return hn::BitCast(d, hn::Add(hn::Zero(floating), hn::BitCast(floating, v)));
+  }
+}
+
+/// Bits: an unsigned integer of the element's size.
+template <int kHeight, class Bits>
+void PickRows(const PickPlan& plan, const PickedRows& rows, WaitingLines& waiting) {
+  using Lane = std::conditional_t<sizeof(Bits) == 8, std::uint64_t, std::uint32_t>;
+  const hn::ScalableTag<Lane> d;
+  const hn::Rebind<Bits, decltype(d)> stored;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Axis &height = plan.axis[1], &axis = plan.axis[2];
   const std::int64_t width = axis.input, columns = axis.output, down = height.stride * width;
-  const std::int64_t step_lines = ceil_div(kHeight * lanes * static_cast<std::int64_t>(sizeof(T)), kLine);
+  const std::int64_t step_lines = ceil_div(kHeight * lanes * static_cast<std::int64_t>(sizeof(Bits)), kLine);
   WaitingLines lines = waiting;
-  const std::int32_t *lane = plan.lanes.data(), *numbers = plan.numbers.data();
+  const std::uint32_t *lane = plan.lanes.data(), *numbers = plan.numbers.data();
   for (const PickVector& vector : plan.vectors) {
-    const auto from = hn::SetTableIndices(d, lane);
-    const auto tap_from = hn::SetTableIndices(di, lane);
-    hn::Vec<decltype(di)> number[kHeight];
+    const auto from = hn::IndicesFromVec(d, LoadWide(d, lane));
+    hn::Vec<decltype(d)> number[kHeight];
     CENOTE_UNROLL
     for (int y = 0; y < kHeight; ++y) {
-      number[y] =
-          hn::Add(hn::LoadU(di, numbers), hn::Set(di, rows.number + y * static_cast<std::int32_t>(axis.kernel)));
+      number[y] = hn::Add(LoadWide(d, numbers), hn::Set(d, static_cast<Lane>(rows.number + y * axis.kernel)));
     }
     const std::uint8_t* HWY_RESTRICT taps = rows.taps + vector.output;
-    const T* HWY_RESTRICT gradients = rows.gradients + vector.output;
-    RoundedLane<T>* HWY_RESTRICT to = rows.to + vector.column;
+    const Bits* HWY_RESTRICT gradients = reinterpret_cast<const Bits*>(rows.gradients) + vector.output;
+    Bits* HWY_RESTRICT to = reinterpret_cast<Bits*>(rows.to) + vector.column;
     for (std::int64_t o = 0; o < rows.count; ++o, taps += columns, gradients += columns, to += down) {
-      const auto tap = hn::TableLookupLanes(hn::PromoteTo(di, hn::LoadU(bytes, taps)), tap_from);
-      const auto gradient = hn::Add(hn::Zero(d), hn::TableLookupLanes(LoadAs(d, gradients), from));
+      const auto tap = hn::TableLookupLanes(LoadWide(d, taps), from);
+      const auto gradient = NoNegativeZero<Bits>(d, hn::TableLookupLanes(LoadWide(d, gradients), from));
       CENOTE_UNROLL
       for (int y = 0; y < kHeight; ++y) {
-        const auto here = hn::RebindMask(d, hn::Eq(tap, number[y]));
-        StoreFirst(rounded, RoundVector<T>(d, hn::IfThenElseZero(here, gradient)), width, to + y * width);
+        const auto kept = hn::IfThenElseZero(hn::Eq(tap, number[y]), gradient);
+        if constexpr (sizeof(Bits) == sizeof(Lane)) {
+          StoreFirst(d, kept, width, to + y * width);
+        } else {
+          StoreFirst(stored, hn::TruncateTo(stored, kept), width, to + y * width);
+        }
       }
       lines.Write(step_lines);
     }
@@ -80,29 +103,38 @@ HWY_NOINLINE void PickRows(const PickPlan& plan, const PickedRows<T>& rows, Wait
   waiting = lines;
 }
 
-template <class T>
+using PickRowsFn = void (*)(const PickPlan&, const PickedRows&, WaitingLines&);
+
+template <class Bits>
+PickRowsFn PickRowsOf(std::int64_t height) {
+  static_assert(kMostPickedRows == 4);
+  return height == 1   ? PickRows<1, Bits>
+         : height == 2 ? PickRows<2, Bits>
+         : height == 3 ? PickRows<3, Bits>
+                       : PickRows<4, Bits>;
+}
+
 bool PickPlanes(const PickPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                 char* scratch) {
+  const auto pick = plan.size == 2   ? PickRowsOf<std::uint16_t>(plan.axis[1].kernel)
+                    : plan.size == 4 ? PickRowsOf<std::uint32_t>(plan.axis[1].kernel)
+                                     : PickRowsOf<std::uint64_t>(plan.axis[1].kernel);
   const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
   const std::int64_t slice_outputs = height.output * width.output, columns = width.output;
   const auto* indices = static_cast<const std::uint8_t*>(pointers.indices);
-  const auto* source = static_cast<const T*>(pointers.source);
-  const auto pick = height.kernel == 1   ? PickRows<1, T>
-                    : height.kernel == 2 ? PickRows<2, T>
-                    : height.kernel == 3 ? PickRows<3, T>
-                                         : PickRows<4, T>;
-  static_assert(kMostPickedRows == 4);
+  const std::int64_t size = plan.size, row = width.input * size;
+  const auto* source = static_cast<const char*>(pointers.source);
   bool valid = true;
   PacedRows target(plan.paced, scratch + plan.paced_at);
   std::int64_t band = begin % plan.bands, slice = begin / plan.bands % depth.input;
   std::int64_t plane = begin / plan.bands / depth.input;
-  const std::int64_t beyond = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<float>()));
+  const std::int64_t beyond = static_cast<std::int64_t>(hn::MaxLanes(hn::ScalableTag<std::uint32_t>()));
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const auto [seen, tap] = plan.slices[static_cast<std::size_t>(slice)];
     const std::int64_t first = band * plan.band, last = smaller(first + plan.band, height.output);
     const std::int64_t bottom = last == height.output ? height.input : last * height.stride;
-    T* to = static_cast<T*>(pointers.target) + plane * plan.target_pitch + slice * height.input * width.input;
-    target.GoTo(to + first * height.stride * width.input);
+    char* to = static_cast<char*>(pointers.target) + plane * plan.target_pitch * size + slice * height.input * row;
+    target.GoTo(to + first * height.stride * row);
     if (seen < 0) target.Zero(bottom - first * height.stride);
     // Once for each output slice. Nothing is written through an index.
     if (seen >= 0 && tap == 0) {
@@ -110,16 +142,16 @@ bool PickPlanes(const PickPlan& plan, const RowPointers& pointers, std::int64_t 
       valid = AreBelow(plan.taps, taps, (last - first) * columns) && valid;
     }
     for (std::int64_t o = first; seen >= 0 && o < last; o += plan.block) {
-      PickedRows<T> rows{};
+      PickedRows rows{};
       rows.count = smaller(plan.block, last - o);
       const std::int64_t at = seen * slice_outputs + o * columns, count = rows.count * columns;
       rows.taps = indices + plane * plan.index_pitch + at;
-      rows.gradients = source + plane * plan.source_pitch + at;
+      rows.gradients = source + (plane * plan.source_pitch + at) * size;
       rows.number = static_cast<std::int32_t>(tap * height.kernel * width.kernel);
       // Vectors reach beyond a block; behind the last there is nothing.
       if (plane * plan.source_pitch + at + count + beyond > plan.source_extent) {
-        std::memcpy(scratch + plan.gradients_at, rows.gradients, static_cast<std::size_t>(count) * sizeof(T));
-        rows.gradients = reinterpret_cast<const T*>(scratch + plan.gradients_at);
+        std::memcpy(scratch + plan.gradients_at, rows.gradients, static_cast<std::size_t>(count * size));
+        rows.gradients = scratch + plan.gradients_at;
       }
       if (plane * plan.index_pitch + at + count + beyond > plan.index_extent) {
         std::memcpy(scratch + plan.taps_at, rows.taps, static_cast<std::size_t>(count));
@@ -129,10 +161,9 @@ bool PickPlanes(const PickPlan& plan, const RowPointers& pointers, std::int64_t 
       const std::int64_t seen_rows = rows.count * height.stride - unseen;
       const std::int64_t put = o + rows.count < last ? rows.count * height.stride : seen_rows;
       target.Reserve(put);
-      rows.to = reinterpret_cast<RoundedLane<T>*>(target.Take(put));
+      rows.to = target.Take(put);
       for (std::int64_t i = 1; unseen > 0 && i * height.stride <= put; ++i) {
-        std::memset(static_cast<void*>(rows.to + (i * height.stride - unseen) * width.input), 0,
-                    static_cast<std::size_t>(unseen * width.input) * sizeof(T));
+        std::memset(rows.to + (i * height.stride - unseen) * row, 0, static_cast<std::size_t>(unseen * row));
       }
       pick(plan, rows, target.waiting);
       if (o + rows.count == last) target.Zero(bottom - (o * height.stride + put));
@@ -146,9 +177,20 @@ bool PickPlanes(const PickPlan& plan, const RowPointers& pointers, std::int64_t 
   return valid;
 }
 
+PickPlanesFn PickPlanesFunction() { return PickPlanes; }
+
+#else
+
+PickPlanesFn PickPlanesFunction() { return nullptr; }
+
 #endif
 
 }  // namespace cenote::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+#if HWY_ONCE
+namespace cenote::simd {
+HWY_EXPORT(PickPlanesFunction);
+PickPlanesFn pick_planes(std::size_t target) { return HWY_DISPATCH_TABLE(PickPlanesFunction)[target](); }
+}  // namespace cenote::simd
 #endif
