@@ -120,7 +120,7 @@ void Backward::choose(Launches& result) {
     if (function.entry != nullptr) result.vector = make_launch(p_, function, false, true, true, kernels_.lanes);
   }
   result.name = "one thread to an element";
-  if (share == Share::power) gather_tile_windows(result, share);
+  if (share == Share::power) gather_norms(result);
 }
 
 void Backward::unpool(Launches& result) {

@@ -56,6 +56,8 @@ class Backward : public Choice {
   void spread_whole_planes(Launches& result, Share share);
   /// The backward of averages of adaptive windows of different sizes.
   bool spread_adaptive(Launches& result);
+  /// The backward of lp_pool where windows overlap, dense planar tensors, through shared memory; `result` holds another way already.
+  void gather_norms(Launches& result);
   /// The backward of lp_pool where windows lie side by side.
   bool spread_norms(Launches& result);
   /// The backward of small windows side by side that cover the plane; `result` holds another way already.

@@ -61,6 +61,7 @@ struct Instances {
       .spread_planes = Backward::plane_spreads,
       .gather_rows = Backward::aligned_gathers,
       .spread_norms = Backward::norm_spreads,
+      .gather_norms = Backward::norm_gathers,
       .gather_tiles = Backward::tile_gathers,
       .spread_tiles = Backward::spread,
       .gather_tile_cells = Backward::tile_cells,

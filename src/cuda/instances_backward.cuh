@@ -253,6 +253,11 @@ struct BackwardInstances {
     if constexpr (kFloating) return square ? norm_spreads_of<true>(way) : norm_spreads_of<false>(way);
     return {};
   }
+  static Function norm_gathers(bool square) {
+    if constexpr (kTuned)
+      return square ? function(&gpu::gather_norms<T, true>) : function(&gpu::gather_norms<T, false>);
+    return {};
+  }
   static Function plane_spreads(Share share) {
     if constexpr (kTuned) {
       if (share == Share::sum) return function(&gpu::spread_planes<T, Share::sum>);
@@ -416,7 +421,6 @@ struct BackwardInstances {
   static Function tile_windows(Share share, DType index, bool tall, int across) {
     if constexpr (kTuned) {
       if (share == Share::sum) return tile_windows_of<Share::sum, std::int64_t, false>(tall, across);
-      if (share == Share::power) return tile_windows_of<Share::power, std::int64_t, false>(tall, across);
       if (share != Share::index) return {};
       if (index == DType::u8) return tile_windows_of<Share::index, std::uint8_t, true>(tall, across);
       if (index == DType::i32) return tile_windows_of<Share::index, std::int32_t, false>(tall, across);

@@ -20,6 +20,7 @@
 #include "cuda/gather_tiles.cuh"
 #include "cuda/halves.cuh"
 #include "cuda/long_windows.cuh"
+#include "cuda/norm_tiles.cuh"
 #include "cuda/norms.cuh"
 #include "cuda/packed_pairs.cuh"
 #include "cuda/pairs.cuh"
@@ -148,6 +149,8 @@ struct Kernels {
   Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
   /// The backward of lp_pool for windows side by side; by columns: 2x2 windows; `square`: norm 2.
   Function (*spread_norms)(Way way, bool square);
+  /// The same for windows that overlap, dense planar tensors, through shared memory.
+  Function (*gather_norms)(bool square);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.
