@@ -79,7 +79,7 @@ void Backward::choose(Launches& result) {
     spread_row_windows(result, share);
     spread_whole_planes(result, share);
     // Rows that are not aligned leave whole windows stores of fewer than 16 bytes.
-    if (p_.axis[1].kernel == 1 && (!has_row_windows() || has_aligned_rows(p_.grad_input, kernels_.lanes)))
+    if (p_.axis[1].kernel == 1 && (!has_row_windows(8) || has_aligned_rows(p_.grad_input, kernels_.lanes)))
       spread_whole_windows(result, share);
     return;
   }

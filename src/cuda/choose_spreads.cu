@@ -208,7 +208,7 @@ bool Backward::spread_packed_pairs(Launches& result, Share share) {
 void Backward::spread_row_windows(Launches& result, Share share) {
   const Axis& w = p_.axis[2];
   const Function function = kernels_.spread_row_windows(share, p_.index_dtype, w.output * w.kernel == w.input);
-  if (function.entry == nullptr || !has_row_windows() || w.stride < w.kernel || is_few(true) ||
+  if (function.entry == nullptr || !has_row_windows(8) || w.stride < w.kernel || is_few(true) ||
       !is_dense(p_.grad_input, p_, true) || !is_dense(p_.grad_output, p_, false) ||
       (share == Share::index && !is_dense(p_.indices, p_, false))) {
     return;

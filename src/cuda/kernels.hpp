@@ -58,11 +58,11 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// The same for windows of many taps, with many loads under way.
   Function (*fold_streams)(bool vector, Fold fold, bool indices);
-  /// The same for whole windows side by side, without indices, by `parts` (8, 16) threads to each.
-  Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
+  /// The same for whole windows side by side, by `parts` (8, 16, 32) threads to each.
+  Function (*fold_stream_parts)(bool vector, Fold fold, bool indices, int parts);
   /// Windows of at most `height` x `width` taps that leave no slice, straight from memory, by threads that walk down.
   Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
-  /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row.
+  /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row, of any `width`.
   Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
   /// Windows of `width` taps along rows, dense planar tensors, and the backward of those that share nothing; `filled`: and leave nothing
   /// of their rows out.
