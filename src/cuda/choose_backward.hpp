@@ -66,6 +66,8 @@ class Backward : public Choice {
   bool spread_packed_pairs(Launches& result, Share share);
   /// The backward of small windows that share nothing, along rows of planar tensors wherever these begin; `result` holds another way already.
   void spread_row_windows(Launches& result, Share share);
+  /// The backward of windows of several rows that do not overlap, dense planar tensors; `result` holds another way already.
+  void spread_apart(Launches& result, Share share);
   /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.
   void spread_aligned_runs(Launches& result, Share share);
   /// Small gradients and indices of large windows are wanted in the L2 cache before stores fill it.

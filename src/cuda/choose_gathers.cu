@@ -135,7 +135,7 @@ bool Backward::count_common(std::int64_t (&common)[2]) const {
 }
 
 void Backward::gather_tile_windows(Launches& result, Share share) {
-  constexpr std::int64_t kMostCommon = 16;
+  constexpr std::int64_t kMostCommon = 49;
   std::int64_t common[2] = {};
   // Windows that do not overlap as well where they lie along rows: other ways want those to be aligned.
   const bool overlap = count_common(common), apart = is_identity(p_.axis[1]) && common[1] == 1;
@@ -338,6 +338,7 @@ bool Backward::by_winners(Launches& result) {
   result.scalar = make_launch(p_, kernels_.add_for_winners(p_.index_dtype), false, true, channels_fastest, 1);
   if (!cut_parts(result.scalar, p_, channels_fastest)) return false;
   result.name = "parts of planes in shared memory, a thread to each element that won";
+  if (!channels_fastest) gather_tile_windows(result, Share::index);
   return true;
 }
 

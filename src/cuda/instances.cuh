@@ -56,6 +56,7 @@ struct Instances {
       .gather_staged = Backward::staged_gathers,
       .gather_staged_channels = Backward::staged_channel_gathers,
       .spread_down = Backward::down_spreads,
+      .spread_apart = Backward::apart_spreads,
       .spread_runs = Backward::run_spreads,
       .spread_windows = Backward::window_spreads,
       .spread_planes = Backward::plane_spreads,

@@ -31,6 +31,7 @@
 #include "cuda/slide_along.cuh"
 #include "cuda/slide_down.cuh"
 #include "cuda/slide_planes.cuh"
+#include "cuda/spread_apart.cuh"
 #include "cuda/spread_down.cuh"
 #include "cuda/spread_windows.cuh"
 #include "cuda/streams.cuh"
@@ -139,6 +140,8 @@ struct Kernels {
   Function (*gather_staged_channels)(DType index, int kernel, int stride, bool deep);
   /// Windows that overlap little.
   Function (*spread_down)(Way way, Share share);
+  /// Windows that do not overlap, dense planar tensors.
+  Function (*spread_apart)(Share share, DType index);
   /// Windows that do not overlap, planar tensors with rows of so many columns.
   Function (*spread_runs)(Share share, int columns);
   /// Windows side by side that cover the plane, `depth` x `height` x `width` taps.
