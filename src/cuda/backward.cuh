@@ -69,6 +69,12 @@ __device__ inline bool is_flat_tap(const Params<Int>& p, const Taps<Int>& depth,
          static_cast<unsigned>(x - left) < static_cast<unsigned>(p.axis[2].kernel);
 }
 
+/// The row of a tap in a window of `taps` columns. Of a few thousand taps, exact in single precision.
+__device__ inline std::int32_t row_of_tap(std::int32_t tap, std::int32_t taps) {
+  if (static_cast<unsigned>(tap) >= 1U << 16) return tap / taps;
+  return static_cast<std::int32_t>(__fdividef(static_cast<float>(tap) + 0.5F, static_cast<float>(taps)));
+}
+
 /// lp_pool: what one window passes on to its elements before their own factor p * x^(p-1), from the sum of its powers.
 template <class T, class Int>
 __device__ inline Accumulator<T> slope_of_sum(const Params<Int>& p, Accumulator<T> sum, std::int64_t counted, T grad) {

@@ -38,7 +38,17 @@ bool Choice::channel_vectors(std::initializer_list<const Layout*> layouts, int l
   if (lanes == 0) lanes = kernels_.lanes;
   if (wide_ || p_.channels % lanes != 0) return false;
   for (const Layout* layout : layouts) {
-    if (!has_channel_vectors(*layout, lanes)) return false;
+    Layout steps = *layout;
+    // Along an axis of one position nobody steps, whatever the stride.
+    const bool large = layout == &p_.input || layout == &p_.grad_input;
+    if (p_.op != Op::max_unpool) {
+      std::int64_t* const along[3] = {&steps.d, &steps.h, &steps.w};
+      for (int a = 0; a < 3; ++a) {
+        if ((large ? p_.axis[a].input : p_.axis[a].output) == 1) *along[a] = 0;
+      }
+      if (p_.batch == 1) steps.n = 0;
+    }
+    if (!has_channel_vectors(steps, lanes)) return false;
   }
   return true;
 }
@@ -69,10 +79,10 @@ bool Choice::is_empty() const {
   return empty;
 }
 
-bool Choice::has_row_windows() const {
+bool Choice::has_row_windows(std::int64_t most_taps) const {
   const Axis& w = p_.axis[2];
   return !wide_ && !is_empty() && is_identity(p_.axis[0]) && is_identity(p_.axis[1]) && w.rule == WindowRule::sliding &&
-         w.dilation == 1 && w.pad_begin == 0 && w.kernel >= 2 && w.kernel <= 8 &&
+         w.dilation == 1 && w.pad_begin == 0 && w.kernel >= 2 && w.kernel <= most_taps &&
          (w.output - 1) * w.stride + w.kernel <= w.input && count_elements(p_, true) <= INT32_MAX - 65536;
 }
 
@@ -87,10 +97,10 @@ bool Choice::is_packed_pairs() const {
   return true;
 }
 
-bool Choice::is_adaptive_plane() const {
+bool Choice::is_adaptive_plane(bool more_windows) const {
   const Axis &d = p_.axis[0], &h = p_.axis[1], &w = p_.axis[2];
   return !wide_ && !is_empty() && d.input == 1 && d.output == 1 && d.kernel == 1 && h.rule == WindowRule::adaptive &&
-         w.rule == WindowRule::adaptive && h.output <= h.input && w.output <= w.input;
+         w.rule == WindowRule::adaptive && (more_windows || (h.output <= h.input && w.output <= w.input));
 }
 
 Launch Choice::walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,

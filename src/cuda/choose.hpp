@@ -37,12 +37,12 @@ class Choice {
   bool is_few(bool large) const;
   /// Never run, but planned.
   bool is_empty() const;
-  /// Windows of two to eight taps along rows, without padding or dilation.
-  bool has_row_windows() const;
+  /// Windows of two to so many taps along rows, without padding or dilation.
+  bool has_row_windows(std::int64_t most_taps) const;
   /// Windows of 2x2 side by side that cover their planes, so that rows of them follow each other through all planes.
   bool is_packed_pairs() const;
-  /// Adaptive windows of different sizes along height and width, no more of them than elements.
-  bool is_adaptive_plane() const;
+  /// Adaptive windows of different sizes along height and width, no more of them than elements; `more_windows`: or more.
+  bool is_adaptive_plane(bool more_windows = false) const;
   /// A launch whose threads walk down strips of `rows` rows. `phase`: columns before the plane where the first strip begins.
   static Launch walk(const Problem& p, Function function, bool large, bool channels_fastest, std::int64_t rows,
                      std::int64_t phase = 0);

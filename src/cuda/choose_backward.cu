@@ -37,11 +37,15 @@ void Backward::choose(Launches& result) {
   const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
   const bool often_seen = share == Share::index && is_floating(p_.dtype) && seen_by() >= 16 && !wide_;
   if (often_seen && !is_empty() && by_winners(result)) return;
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
   if (gather_down(result, share)) {
     if (share == Share::index && gather_columns(result)) return;
     if (channels_fastest) {
       if (share == Share::index) gather_staged_channels(result);
     } else if (share != Share::index || !gather_staged(result)) {
+      // Narrow aligned rows leave a warp stores of many pieces: 24 columns 51 us, 56 columns 104 (132 and 360 MB).
+      if (share == Share::index && size_of(p_.dtype) == 4 && w.input <= 64 && spread_packed_pairs(result, share))
+        return;
       if (share == Share::sum) {
         spread_aligned_runs(result, share);
       } else {
@@ -53,13 +57,15 @@ void Backward::choose(Launches& result) {
     spread_whole_windows(result, share);
     return;
   }
-  const Axis &h = p_.axis[1], &w = p_.axis[2];
   const bool has_cells = !wide_ && is_small_square(p_) && h.stride == w.stride &&
                          kernels_.gather_cells(false, share, false, static_cast<int>(h.kernel),
                                                static_cast<int>(h.stride), static_cast<int>(h.pad_begin % h.stride))
                                  .entry != nullptr;
   if (!has_cells && gather_direct(result, share)) return;
-  if (channels_fastest && spread_down(result, share)) return;
+  if (channels_fastest && spread_down(result, share)) {
+    spread_whole_windows(result, share);
+    return;
+  }
   const bool many = often_seen && single_channels;
   // Straight from memory where a thread's elements are aligned or windows overlap on every side; otherwise through shared memory.
   const bool straight = share == Share::index && p_.axis[0].kernel <= p_.axis[0].stride &&
@@ -77,9 +83,11 @@ void Backward::choose(Launches& result) {
     if (share == Share::index) gather_slices(result);
     spread_aligned_runs(result, share);
     spread_row_windows(result, share);
+    spread_apart(result, share);
     spread_whole_planes(result, share);
     // Rows that are not aligned leave whole windows stores of fewer than 16 bytes.
-    if (p_.axis[1].kernel == 1 && (!has_row_windows() || has_aligned_rows(p_.grad_input, kernels_.lanes)))
+    if (h.kernel == 2 && w.kernel == 1) spread_whole_windows(result, share);
+    if (p_.axis[1].kernel == 1 && (!has_row_windows(8) || has_aligned_rows(p_.grad_input, kernels_.lanes)))
       spread_whole_windows(result, share);
     return;
   }
@@ -120,7 +128,7 @@ void Backward::choose(Launches& result) {
     if (function.entry != nullptr) result.vector = make_launch(p_, function, false, true, true, kernels_.lanes);
   }
   result.name = "one thread to an element";
-  if (share == Share::power) gather_tile_windows(result, share);
+  if (share == Share::power) gather_norms(result);
 }
 
 void Backward::unpool(Launches& result) {

@@ -56,6 +56,8 @@ class Backward : public Choice {
   void spread_whole_planes(Launches& result, Share share);
   /// The backward of averages of adaptive windows of different sizes.
   bool spread_adaptive(Launches& result);
+  /// The backward of lp_pool where windows overlap, dense planar tensors, through shared memory; `result` holds another way already.
+  void gather_norms(Launches& result);
   /// The backward of lp_pool where windows lie side by side.
   bool spread_norms(Launches& result);
   /// The backward of small windows side by side that cover the plane; `result` holds another way already.
@@ -64,6 +66,8 @@ class Backward : public Choice {
   bool spread_packed_pairs(Launches& result, Share share);
   /// The backward of small windows that share nothing, along rows of planar tensors wherever these begin; `result` holds another way already.
   void spread_row_windows(Launches& result, Share share);
+  /// The backward of windows of several rows that do not overlap, dense planar tensors; `result` holds another way already.
+  void spread_apart(Launches& result, Share share);
   /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.
   void spread_aligned_runs(Launches& result, Share share);
   /// Small gradients and indices of large windows are wanted in the L2 cache before stores fill it.

@@ -27,10 +27,8 @@ void Forward::choose(Launches& result) {
   if (forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) || forward_direct(result))
     return;
   if (forward_streams(result) || forward_bands(result)) return;
-  if (forward_tiles(result)) {
-    whole_planes(result);
-    return;
-  }
+  const bool tiled = forward_tiles(result);
+  if (whole_planes(result, tiled) || tiled) return;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
   const bool indices = p_.with_indices;
   const bool vector =
@@ -47,10 +45,9 @@ void Forward::choose(Launches& result) {
 
 bool Forward::forward_adaptive(Launches& result) {
   const Axis& w = p_.axis[2];
-  if (fold() != Fold::sum || p_.reduction != Reduction::average || p_.divisor_override != 0 || !is_adaptive_plane() ||
-      w.kernel > 8) {
+  if (fold() != Fold::sum || p_.reduction != Reduction::average || p_.divisor_override != 0 || w.kernel > 8)
     return false;
-  }
+  if (!is_adaptive_plane()) return is_adaptive_plane(true) && adaptive_planes(result);
   const Function single = kernels_.average_adaptive(Way::single);
   if (single.entry == nullptr) return false;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, w.input);
@@ -67,7 +64,7 @@ bool Forward::forward_adaptive(Launches& result) {
   return true;
 }
 
-void Forward::adaptive_planes(Launches& result) {
+bool Forward::adaptive_planes(Launches& result) {
   constexpr std::int64_t kMostBytes = 16 << 10;
   const std::int64_t wanted_bytes = leaves_first(p_) ? 12 << 10 : 6 << 10;
   const std::int64_t planes = p_.batch * p_.channels;
@@ -75,24 +72,29 @@ void Forward::adaptive_planes(Launches& result) {
   const std::int64_t outputs = p_.axis[1].output * p_.axis[2].output;
   if (bytes > kMostBytes || is_few(true) || planes > INT32_MAX / 2 || !is_dense(p_.input, p_, true) ||
       !is_dense(p_.output, p_, false)) {
-    return;
+    return false;
   }
   const std::int64_t most = larger(count_most_taps(p_.axis[1]), count_most_taps(p_.axis[2]));
-  if (most > 4) return;
+  const Function function = kernels_.average_adaptive_planes(static_cast<int>(most));
+  if (most > 4 || function.entry == nullptr) return false;
   // A round of a block takes so many whole planes.
   const std::int64_t at_once = larger(kAdaptiveBlock / outputs, 1);
   const std::int64_t together = planes_together(planes, larger(wanted_bytes / bytes, 1), 1, at_once);
-  result.scalar = make_launch(p_, kernels_.average_adaptive_planes(static_cast<int>(most)), false, false, false, 1);
+  result.scalar = make_launch(p_, function, false, false, false, 1);
   group_planes(result.scalar, p_, together, kAdaptiveBlock, together * bytes + 16);
   result.name = std::to_string(together) + " planes in shared memory, a thread keeps its window";
+  return true;
 }
 
-bool Forward::has_few_taps() const {
+bool Forward::has_few_taps(bool along_rows) const {
   const Axis &h = p_.axis[1], &w = p_.axis[2];
   if (wide_ || is_empty() || p_.absolute || !is_identity(p_.axis[0])) return false;
   for (const Axis* axis : {&h, &w}) {
     if (axis->rule == WindowRule::fractional || !has_no_empty_window(*axis)) return false;
   }
+  // Of more taps along rows, those that neighbouring threads read lie in few banks of shared memory where windows are far apart.
+  if (along_rows && is_identity(h) && w.kernel > 8)
+    return w.kernel <= 32 && w.rule == WindowRule::sliding && (w.stride % 2 != 0 || w.stride <= 4);
   return h.kernel <= 8 && w.kernel <= 8 && h.kernel * w.kernel <= 25;
 }
 
@@ -100,7 +102,7 @@ bool Forward::forward_tile_windows(Launches& result) {
   const Axis &h = p_.axis[1], &w = p_.axis[2];
   const Function function = kernels_.fold_tile_windows(
       fold(), p_.with_indices, is_identity(h) ? 1 : static_cast<int>(larger(h.kernel, 2)), static_cast<int>(w.kernel));
-  if (!has_few_taps() || function.entry == nullptr || is_few(false) || !is_dense(p_.input, p_, true) ||
+  if (!has_few_taps(true) || function.entry == nullptr || is_few(false) || !is_dense(p_.input, p_, true) ||
       !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
@@ -112,7 +114,7 @@ bool Forward::forward_tile_windows(Launches& result) {
 bool Forward::forward_row_windows(Launches& result) {
   const Axis& w = p_.axis[2];
   const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel));
-  if (function.entry == nullptr || !has_row_windows() || is_few(false) || !is_dense(p_.input, p_, true) ||
+  if (function.entry == nullptr || !has_row_windows(8) || is_few(false) || !is_dense(p_.input, p_, true) ||
       !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
@@ -130,7 +132,7 @@ bool Forward::forward_row_windows(Launches& result) {
 }
 
 bool Forward::forward_direct(Launches& result) {
-  if (!has_few_taps()) return false;
+  if (!has_few_taps(false)) return false;
   auto function_for = [&](bool vector) {
     return kernels_.fold_direct(vector, fold(), p_.with_indices, static_cast<int>(p_.axis[1].kernel),
                                 static_cast<int>(p_.axis[2].kernel));
@@ -156,19 +158,20 @@ bool Forward::forward_streams(Launches& result) {
   }
   // Threads that share a window have four taps each or more, and read what no other window sees.
   const std::int64_t taps = d.kernel * h.kernel * w.kernel;
-  bool shared = !p_.with_indices && taps >= 40;
+  bool shared = taps >= 40;
   for (const Axis& axis : p_.axis) {
     shared = shared && axis.rule == WindowRule::sliding && axis.stride == axis.kernel && axis.dilation == 1 &&
              axis.pad_begin == 0 && axis.output * axis.kernel <= axis.input;
   }
-  // 16 threads where each then has one batch of loads, which 8 would not have.
-  const int parts = !shared ? 1 : taps > 64 && taps <= 128 ? 16 : 8;
+  // 16 threads where each then has one batch of loads, which 8 would not have; 32 where 8 would leave a large GPU without enough of them.
+  const bool few = count_elements(p_, false) / kernels_.lanes * 8 < 132 * 256;
+  const int parts = !shared ? 1 : few && taps >= 32 * 8 ? 32 : taps > 64 && taps <= 128 ? 16 : 8;
   auto function_for = [&](bool vector) {
-    return parts > 1 ? kernels_.fold_stream_parts(vector, fold(), parts)
+    return parts > 1 ? kernels_.fold_stream_parts(vector, fold(), p_.with_indices, parts)
                      : kernels_.fold_streams(vector, fold(), p_.with_indices);
   };
-  auto launch_of = [&](const Function& function, int lanes) {
-    Launch launch = make_launch(p_, function, false, false, true, lanes);
+  auto launch_of = [&](const Function& function) {
+    Launch launch = make_launch(p_, function, false, false, true, function.lanes);
     launch.block = parts > 1 ? kBlock : kStreamBlock;
     launch.threads_per_result = parts;
     return launch;
@@ -176,10 +179,11 @@ bool Forward::forward_streams(Launches& result) {
   const Function single = function_for(false);
   if (single.entry == nullptr) return false;
   result.name = std::to_string(parts) + (parts > 1 ? " threads" : " thread") + " to a window, many loads under way";
-  result.scalar = launch_of(single, 1);
-  if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices})
-                      : channel_vectors({&p_.input, &p_.output})) {
-    result.vector = launch_of(function_for(true), kernels_.lanes);
+  result.scalar = launch_of(single);
+  const Function vector = function_for(true);
+  if (p_.with_indices ? channel_vectors({&p_.input, &p_.output, &p_.indices}, vector.lanes)
+                      : channel_vectors({&p_.input, &p_.output}, vector.lanes)) {
+    result.vector = launch_of(vector);
   }
   return true;
 }
@@ -249,6 +253,9 @@ bool Forward::slide_planes(Launches& result) {
       (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
+  // Narrow planes of whole lines begin in one bank of shared memory all of them: 100 us, by lanes that lend 60 (8 x 8 planes).
+  const auto element = static_cast<std::int64_t>(size_of(p_.dtype));
+  if (fold() == Fold::sum && w.input * element <= 32 && h.input * w.input * element % 128 == 0) return false;
   Launch launch = make_launch(p_, function, false, false, false, 1);
   if (fold() == Fold::sum && !launch.narrow.uniform_divisor) launch.entry = function_for(true).entry;
   if (fold() == Fold::square) launch.narrow.count_include_pad = true;  // what a norm is scaled by
@@ -320,6 +327,9 @@ bool Forward::forward_down(Launches& result) {
   };
   if (h.stride != w.stride || h.pad_begin != w.pad_begin || p_.output.w != 1 || (indices && p_.indices.w != 1))
     return by_columns();
+  // Indices of narrow rows: four outputs to a thread would be stored in pieces that L2 takes one by one (measured on an H200).
+  if (indices && w.input <= (size_of(p_.dtype) == 2 ? 64 : 32)) packed_pairs(result);
+  if (result.vector.entry != nullptr) return true;
   const Function columns = function_for(Way::columns, static_cast<int>(w.pad_begin));
   if (columns.entry == nullptr) return by_columns();
   const std::int64_t own = columns.columns * w.stride;
@@ -473,17 +483,19 @@ bool Forward::forward_bands(Launches& result) {
   return true;
 }
 
-void Forward::whole_planes(Launches& result) {
+bool Forward::whole_planes(Launches& result, bool tiled) {
   const Axis& w = p_.axis[2];
   const std::int64_t planes = p_.batch * p_.channels, vectors = w.input / kernels_.lanes;
   for (int a = 0; a < 2; ++a) {
-    if (p_.axis[a].input != 1 || p_.axis[a].output != 1 || p_.axis[a].kernel != 1) return;
+    if (p_.axis[a].input != 1 || p_.axis[a].output != 1 || p_.axis[a].kernel != 1) return false;
   }
   if (w.rule != WindowRule::sliding || w.output != 1 || w.kernel != w.input || w.dilation != 1 || w.pad_begin != 0 ||
-      p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536) {
-    return;
+      p_.absolute || vectors < 1 || planes * w.input > INT32_MAX - 65536 || wide_ || is_empty() ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+    return false;
   }
-  if (narrow_planes(result)) return;
+  if (narrow_planes(result)) return true;
   int group = vectors >= 24 ? 8 : 4;
   constexpr std::int64_t kMostStaged = 28 << 10;  // eight blocks on a multiprocessor of a large GPU
   const std::int64_t block_bytes = kBlock / group * w.input * static_cast<std::int64_t>(size_of(p_.dtype));
@@ -495,16 +507,19 @@ void Forward::whole_planes(Launches& result) {
     if (vectors >= 3 * more) group = more;
   }
   const Function function = kernels_.fold_planes(fold(), p_.with_indices, group, staged);
-  // Few large planes have more threads each elsewhere.
-  if (function.entry == nullptr || (planes * group < 132 * 512 && vectors > 16 * group)) return;
+  // Few large planes have more threads each elsewhere, if they fit there.
+  if (function.entry == nullptr || (tiled && planes * group < 132 * 512 && vectors > 16 * group)) return false;
   result.vector = make_launch(p_, function, false, false, false, 1);
   result.vector.batch_per_launch = p_.batch;
   result.vector.tiles = ceil_div(planes * group, kBlock);
   result.vector.narrow.aligned = true;
   if (staged) result.vector.shared_bytes = static_cast<std::size_t>(block_bytes) + 48;
-  also_unaligned(result, function);
-  if (fold() == Fold::sum) result.scalar.narrow.aligned = false;
-  result.name = std::to_string(group) + " threads to a plane; else " + result.name;
+  if (fold() == Fold::sum || !tiled) {
+    result.scalar = result.vector;
+    result.scalar.narrow.aligned = false;
+  }
+  result.name = std::to_string(group) + " threads to a plane" + (tiled ? "; else " + result.name : "");
+  return true;
 }
 
 bool Forward::narrow_planes(Launches& result) {

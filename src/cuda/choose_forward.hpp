@@ -15,9 +15,9 @@ class Forward : public Choice {
   /// Averages of adaptive windows of different sizes.
   bool forward_adaptive(Launches& result);
   /// The same for planes of which a block can keep a few.
-  void adaptive_planes(Launches& result);
-  /// Windows of few taps, none empty, none leaving its slice.
-  bool has_few_taps() const;
+  bool adaptive_planes(Launches& result);
+  /// Windows of few taps, none empty, none leaving its slice; `along_rows`: of some more where they leave no row either.
+  bool has_few_taps(bool along_rows) const;
   /// Windows of few taps over dense planar tensors.
   bool forward_tile_windows(Launches& result);
   /// Windows of few taps along rows over dense planar tensors that share nothing.
@@ -58,8 +58,8 @@ class Forward : public Choice {
   bool forward_rows(Launches& result);
   /// Windows of several rows, planar tensors; a band of rows is read by whole rows, whatever the windows across.
   bool forward_bands(Launches& result);
-  /// Windows that are whole planes; `result` holds another way already, for pointers that are not aligned.
-  void whole_planes(Launches& result);
+  /// Windows that are whole planes of any size; `tiled`: `result` holds another way already, for pointers that are not aligned.
+  bool whole_planes(Launches& result, bool tiled);
   /// The same for sums of elements of two bytes, many planes to a block.
   bool narrow_planes(Launches& result);
   /// Dense planar tensors, through shared memory.

@@ -135,14 +135,13 @@ bool Backward::count_common(std::int64_t (&common)[2]) const {
 }
 
 void Backward::gather_tile_windows(Launches& result, Share share) {
-  constexpr std::int64_t kMostCommon = 16;
+  constexpr std::int64_t kMostCommon = 49;
   std::int64_t common[2] = {};
   // Windows that do not overlap as well where they lie along rows: other ways want those to be aligned.
   const bool overlap = count_common(common), apart = is_identity(p_.axis[1]) && common[1] == 1;
   if ((!overlap && !apart) || common[0] * common[1] > kMostCommon || is_few(true) ||
       !is_dense(p_.grad_output, p_, false) || !is_dense(p_.grad_input, p_, true) ||
-      (share == Share::index && !is_dense(p_.indices, p_, false)) ||
-      (share == Share::power && !is_dense(p_.input, p_, true))) {
+      (share == Share::index && !is_dense(p_.indices, p_, false))) {
     return;
   }
   const Function function =
@@ -152,6 +151,20 @@ void Backward::gather_tile_windows(Launches& result, Share share) {
   if (!cut_seers(launch, p_, common[0], function.columns)) return;
   result.vector = launch;
   result.name = "tiles in shared memory, seen by few outputs; else " + result.name;
+}
+
+void Backward::gather_norms(Launches& result) {
+  std::int64_t common[2];
+  if (!count_common(common) || is_few(true) || !is_dense(p_.input, p_, true) || !is_dense(p_.grad_output, p_, false) ||
+      !is_dense(p_.grad_input, p_, true) || p_.axis[1].dilation != 1 || p_.axis[2].dilation != 1) {
+    return;
+  }
+  const Function function = kernels_.gather_norms(p_.norm_type == 2);
+  if (function.entry == nullptr) return;
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  if (!cut_norms(launch, p_)) return;
+  result.scalar = launch;
+  result.name = "tiles in shared memory, what windows pass on worked out once";
 }
 
 bool Backward::gather_direct(Launches& result, Share share) {
@@ -325,6 +338,7 @@ bool Backward::by_winners(Launches& result) {
   result.scalar = make_launch(p_, kernels_.add_for_winners(p_.index_dtype), false, true, channels_fastest, 1);
   if (!cut_parts(result.scalar, p_, channels_fastest)) return false;
   result.name = "parts of planes in shared memory, a thread to each element that won";
+  if (!channels_fastest) gather_tile_windows(result, Share::index);
   return true;
 }
 

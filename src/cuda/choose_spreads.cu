@@ -171,7 +171,7 @@ void Backward::spread_whole_windows(Launches& result, Share share) {
   }
   const bool indexed = share == Share::index;
   for (Way way : {Way::channels, Way::columns, Way::single}) {
-    if (d.kernel > 2 || h.kernel > 2 || w.kernel > 4) return;
+    if (d.kernel > 2 || h.kernel > 3 || w.kernel > 4) return;
     const Function function = kernels_.spread_windows(way, share, p_.index_dtype, static_cast<int>(d.kernel),
                                                       static_cast<int>(h.kernel), static_cast<int>(w.kernel));
     if (function.entry == nullptr) continue;
@@ -208,7 +208,7 @@ bool Backward::spread_packed_pairs(Launches& result, Share share) {
 void Backward::spread_row_windows(Launches& result, Share share) {
   const Axis& w = p_.axis[2];
   const Function function = kernels_.spread_row_windows(share, p_.index_dtype, w.output * w.kernel == w.input);
-  if (function.entry == nullptr || !has_row_windows() || w.stride < w.kernel || is_few(true) ||
+  if (function.entry == nullptr || !has_row_windows(32) || w.stride < w.kernel || is_few(true) ||
       !is_dense(p_.grad_input, p_, true) || !is_dense(p_.grad_output, p_, false) ||
       (share == Share::index && !is_dense(p_.indices, p_, false))) {
     return;
@@ -218,6 +218,30 @@ void Backward::spread_row_windows(Launches& result, Share share) {
   through_planes(launch, true, kBlock * function.columns);
   result.vector = launch;
   result.name = "16 bytes of elements to a thread, through all rows; else " + result.name;
+}
+
+void Backward::spread_apart(Launches& result, Share share) {
+  const Axis &h = p_.axis[1], &w = p_.axis[2];
+  const Function function = kernels_.spread_apart(share, p_.index_dtype);
+  if (wide_ || is_empty() || function.entry == nullptr || is_few(true) || !is_identity(p_.axis[0]) || is_identity(h) ||
+      w.input < function.columns || count_elements(p_, true) > INT32_MAX - 65536 ||
+      !is_dense(p_.grad_input, p_, true) || !is_dense(p_.grad_output, p_, false) ||
+      (share == Share::index && !is_dense(p_.indices, p_, false))) {
+    return;
+  }
+  for (const Axis* axis : {&h, &w}) {
+    if (axis->rule != WindowRule::sliding || axis->dilation != 1 || axis->stride < axis->kernel ||
+        axis->pad_begin != 0 || !has_no_empty_window(*axis)) {
+      return;
+    }
+  }
+  // Runs of aligned rows look at an output once for all rows of its window.
+  if (has_aligned_rows(p_.grad_input, kernels_.lanes)) return;
+  Launch launch = make_launch(p_, function, false, true, false, 1);
+  if (share == Share::sum && !launch.narrow.uniform_divisor) return;
+  through_planes(launch, true, kBlock * function.columns);
+  result.vector = launch;
+  result.name = "16 bytes of elements to a thread, through all planes; else " + result.name;
 }
 
 void Backward::spread_aligned_runs(Launches& result, Share share) {

@@ -1,4 +1,4 @@
-// How dense planar tensors are cut into tiles for fold_tile_windows and gather_tile_windows.
+// How dense planar tensors are cut into tiles for fold_tile_windows, gather_tile_windows and gather_norms.
 #include "cuda/tiling.hpp"
 
 namespace cenote::gpu {
@@ -19,8 +19,9 @@ struct Shape {
 
 /// What is cut: planes, which are slices or, where no window leaves its row, rows.
 struct Planes {
-  explicit Planes(const Problem& p, bool backward)
-      : tall(!is_identity(p.axis[1])),
+  Planes(const Problem& p, bool backward) : Planes(p, backward, !is_identity(p.axis[1])) {}
+  Planes(const Problem& p, bool backward, bool slices)
+      : tall(slices),
         count(p.batch * p.channels * p.axis[0].input * (tall ? 1 : p.axis[1].input)),
         height(!tall      ? 1
                : backward ? p.axis[1].input
@@ -165,6 +166,51 @@ bool cut_seers(Launch& launch, const Problem& p, std::int64_t common_rows, std::
   cells.sent_row = static_cast<std::int32_t>(seers.sent_row);
   cells.sent_plane = static_cast<std::int32_t>(seers.sent_plane);
   cells.seen = static_cast<std::int32_t>(common_rows);
+  return true;
+}
+
+bool cut_norms(Launch& launch, const Problem& p) {
+  const Axis &h = p.axis[1], &w = p.axis[2];
+  const Planes planes(p, true, true);
+  const auto element = static_cast<std::int64_t>(size_of(p.dtype)), kept = larger(element, std::int64_t{4});
+  // Outputs that see so many neighbouring elements, and elements that they reach, at most.
+  auto outputs_of = [](const Axis& axis, std::int64_t elements) {
+    return smaller((elements + axis.kernel - 2) / axis.stride + 1, axis.output);
+  };
+  auto reach_of_seers = [](const Axis& axis, std::int64_t elements) {
+    return smaller(elements + 2 * (axis.kernel - 1), axis.input);
+  };
+  auto source_bytes = [&](const Shape& s) {
+    const std::int64_t bytes = s.planes * reach_of_seers(h, s.rows) * reach_of_seers(w, s.columns) * element;
+    return ceil_div(bytes, 16) * 16 + 32;
+  };
+  auto bytes_of = [&](const Shape& s) {
+    return source_bytes(s) + s.planes * outputs_of(h, s.rows) * outputs_of(w, s.columns) * kept;
+  };
+  Shape s{1, planes.height, planes.width};
+  if (const std::int64_t most = kSeerBytes / bytes_of(s); most > 0) {
+    s.planes = planes_together(planes.count, most, planes.height, s.rows_at_once());
+  } else {
+    auto cut = [&](std::int64_t& size, std::int64_t whole, std::int64_t limit) {
+      size = whole;
+      for (std::int64_t parts = 2; size > 1 && bytes_of(s) > limit; ++parts) size = ceil_div(whole, parts);
+    };
+    cut(s.rows, planes.height, kSeerBytes);
+    if (s.rows < 4 && !is_identity(h)) cut(s.rows, planes.height, kMostBytes);  // fewer would read much again
+    if (is_identity(h)) cut(s.columns, planes.width, kSeerBytes);
+  }
+  const std::int64_t bytes = bytes_of(s);
+  if (bytes > kMostBytes || planes.height * planes.width > INT32_MAX / 16 || !fill(launch, p, planes, s, bytes))
+    return false;
+  Cells& cells = launch.narrow.cells;
+  const std::int64_t out_rows = outputs_of(h, s.rows), out_columns = outputs_of(w, s.columns);
+  const std::int64_t across = smaller(out_columns, kTileBlock);
+  cells.results_at = static_cast<std::int32_t>(source_bytes(s));
+  cells.pieces = Divisor<std::int32_t>(across);
+  cells.rows_at_once = static_cast<std::int32_t>(kTileBlock / across);
+  cells.source_y = Divisor<std::int32_t>(out_rows);
+  cells.sent_row = static_cast<std::int32_t>(out_columns);
+  cells.sent_plane = static_cast<std::int32_t>(out_rows * out_columns);
   return true;
 }
 

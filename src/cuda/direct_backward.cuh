@@ -91,8 +91,14 @@ __global__ void __launch_bounds__(kBlock, 3)
             }
             if (!down[i].sees || !across[j].sees) continue;
             sent[i][j] = load_constant<kLanes>(grad + (row + across[j].output * p.grad_output.w));
-            if constexpr (kShare == Share::index)
+            if constexpr (kShare == Share::index &&
+                          kTaps) {  // bytes as they are: what they say is asked where it matters
+              const auto taps = load_constant<kLanes>(indices + (index_row + across[j].output * p.indices.w));
+#pragma unroll
+              for (int l = 0; l < kLanes; ++l) codes[i][j][l] = taps.lane[l], high[i][j][l] = 0;
+            } else if constexpr (kShare == Share::index) {
               load_stored<Stored>(indices + (index_row + across[j].output * p.indices.w), 0, codes[i][j], high[i][j]);
+            }
           }
         }
 #pragma unroll
@@ -110,11 +116,13 @@ __global__ void __launch_bounds__(kBlock, 3)
               if (down[i].first && across[j].first) {
 #pragma unroll
                 for (int l = 0; l < kLanes; ++l) {
-                  if ((codes[i][j][l] & high[i][j][l]) == -1) continue;
+                  if (kTaps ? codes[i][j][l] < 0 || codes[i][j][l] == UINT8_MAX
+                            : (codes[i][j][l] & high[i][j][l]) == -1)
+                    continue;
                   const Int further = codes[i][j][l] - mine;
                   Int rows, columns;
                   if constexpr (kTaps) {
-                    const Int tap_row = codes[i][j][l] / row_taps;
+                    const Int tap_row = row_of_tap(codes[i][j][l], row_taps);
                     rows = (tap_row - down[i].tap) * h.dilation;
                     columns = (codes[i][j][l] - tap_row * row_taps - across[j].tap) * w.dilation;
                   } else {

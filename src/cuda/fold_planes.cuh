@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kBlock)
   const bool exists = plane < p.grid.threads;
   const Int begin = exists ? plane * size : 0, end = exists ? begin + size : 0;
   const T* input = static_cast<const T*>(at.input);
-  const bool aligned = is_extreme<kFold> || p.aligned;
+  const bool aligned = p.aligned;
   const T* kept =
       nullptr;  // where elements from `origin` on lie in shared memory, and pieces of 16 bytes as `aligned` as in memory
   Int origin = 0;

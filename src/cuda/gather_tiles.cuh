@@ -24,10 +24,8 @@ __device__ inline std::int32_t checked_position(const Params<std::int32_t>& p, s
   if (p.index_kind == IndexKind::window) {
     const Int whole_h = taps_of(p.axis[1], oy).whole, whole_w = taps_of(p.axis[2], ox).whole;
     if (code < 0 || code > INT32_MAX) return -1;
-    Int rest = static_cast<Int>(code);
-    const Int tx = rest % whole_w;
-    rest /= whole_w;
-    const Int tap[3] = {rest / whole_h, rest % whole_h, tx};
+    const Int row = row_of_tap(static_cast<Int>(code), whole_w), slice = row_of_tap(row, whole_h);
+    const Int tap[3] = {slice, row - slice * whole_h, static_cast<Int>(code) - row * whole_w};
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
       const Taps<Int> taps = taps_of(p.axis[a], o[a]);

@@ -197,6 +197,11 @@ struct BackwardInstances {
   template <Share kShare, class Stored>
   static Function window_spreads_of(Way way, int depth, int height, int width) {
     if (way == Way::channels) {
+      constexpr int kUsed = kIndexedLanes<kShare == Share::index>;
+      if (depth == 1 && height == 2 && width == 1)
+        return function(&gpu::spread_windows<T, kUsed, 1, kShare, Stored, 1, 2, 1>, 1, 1, kUsed);
+      if (depth == 1 && height == 3 && width == 3)
+        return function(&gpu::spread_windows<T, kUsed, 1, kShare, Stored, 1, 3, 3>, 1, 1, kUsed);
       if constexpr (kShare == Share::sum) {
         if (depth == 1 && height == 2 && width == 2)
           return function(&gpu::spread_windows<T, kLanes, 1, kShare, Stored, 1, 2, 2>, 1, 1, kLanes);
@@ -205,6 +210,10 @@ struct BackwardInstances {
           return function(&gpu::spread_windows<T, 4, 1, kShare, Stored, 2, 2, 2>, 1, 1, 4);
       }
       return {};
+    }
+    if (way == Way::columns && depth == 1 && height == 2 && width == 1) {
+      constexpr int kAcross = kIndexedLanes<kShare == Share::index>;
+      return function(&gpu::spread_windows<T, 1, kAcross, kShare, Stored, 1, 2, 1>, 1, kAcross);
     }
     if constexpr (kShare == Share::sum) {
       if (depth == 1 && height == 2 && width == 2) return window_spreads_by<kShare, Stored, 1, 2, 2>(way);
@@ -251,6 +260,21 @@ struct BackwardInstances {
   }
   static Function norm_spreads(Way way, bool square) {
     if constexpr (kFloating) return square ? norm_spreads_of<true>(way) : norm_spreads_of<false>(way);
+    return {};
+  }
+  static Function apart_spreads(Share share, DType index) {
+    if constexpr (kTuned) {
+      if (share == Share::sum) return function(&gpu::spread_apart<T, Share::sum, std::int64_t, false>, 1, kLanes);
+      if (share != Share::index) return {};
+      if (index == DType::i64) return function(&gpu::spread_apart<T, Share::index, std::int64_t, false>, 1, kLanes);
+      if (index == DType::i32) return function(&gpu::spread_apart<T, Share::index, std::int32_t, false>, 1, kLanes);
+      if (index == DType::u8) return function(&gpu::spread_apart<T, Share::index, std::uint8_t, true>, 1, kLanes);
+    }
+    return {};
+  }
+  static Function norm_gathers(bool square) {
+    if constexpr (kTuned)
+      return square ? function(&gpu::gather_norms<T, true>) : function(&gpu::gather_norms<T, false>);
     return {};
   }
   static Function plane_spreads(Share share) {
@@ -406,6 +430,10 @@ struct BackwardInstances {
     if (tall) {
       if (across <= 2) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 2>, 1, 2);
       if (across <= 3) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 3>, 1, 3);
+      if constexpr (kShare == Share::index) {
+        if (across <= 5) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 5>, 1, 5);
+        if (across <= 7) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, true, 7>, 1, 7);
+      }
       return {};
     }
     if (across <= 2) return function(&gpu::gather_tile_windows<T, kShare, Stored, kTaps, false, 2>, 1, 2);
@@ -416,7 +444,6 @@ struct BackwardInstances {
   static Function tile_windows(Share share, DType index, bool tall, int across) {
     if constexpr (kTuned) {
       if (share == Share::sum) return tile_windows_of<Share::sum, std::int64_t, false>(tall, across);
-      if (share == Share::power) return tile_windows_of<Share::power, std::int64_t, false>(tall, across);
       if (share != Share::index) return {};
       if (index == DType::u8) return tile_windows_of<Share::index, std::uint8_t, true>(tall, across);
       if (index == DType::i32) return tile_windows_of<Share::index, std::int32_t, false>(tall, across);

@@ -41,17 +41,23 @@ struct ForwardInstances {
     return vector ? function(&gpu::fold_streams<T, kLanes, kFold, kIndices>, 1, 1, kLanes)
                   : function(&gpu::fold_streams<T, 1, kFold, kIndices>);
   }
-  template <Fold kFold, int kParts>
-  static Function stream_parts_of(bool vector) {
-    return vector ? function(&gpu::fold_stream_parts<T, kLanes, kFold, kParts>, 1, 1, kLanes)
-                  : function(&gpu::fold_stream_parts<T, 1, kFold, kParts>);
+  template <Fold kFold, bool kIndices, int kParts>
+  static Function stream_parts_by(bool vector) {
+    constexpr int kUsed = kIndexedLanes<kIndices>;
+    return vector ? function(&gpu::fold_stream_parts<T, kUsed, kFold, kIndices, kParts>, 1, 1, kUsed)
+                  : function(&gpu::fold_stream_parts<T, 1, kFold, kIndices, kParts>);
   }
-  static Function stream_parts(bool vector, Fold fold, int parts) {
+  template <Fold kFold, bool kIndices>
+  static Function stream_parts_of(bool vector, int parts) {
+    if (parts == 8) return stream_parts_by<kFold, kIndices, 8>(vector);
+    return parts == 16 ? stream_parts_by<kFold, kIndices, 16>(vector) : stream_parts_by<kFold, kIndices, 32>(vector);
+  }
+  static Function stream_parts(bool vector, Fold fold, bool indices, int parts) {
     if constexpr (kTuned) {
       if (fold == Fold::max)
-        return parts == 16 ? stream_parts_of<Fold::max, 16>(vector) : stream_parts_of<Fold::max, 8>(vector);
-      if (fold == Fold::sum)
-        return parts == 16 ? stream_parts_of<Fold::sum, 16>(vector) : stream_parts_of<Fold::sum, 8>(vector);
+        return indices ? stream_parts_of<Fold::max, true>(vector, parts)
+                       : stream_parts_of<Fold::max, false>(vector, parts);
+      if (fold == Fold::sum) return stream_parts_of<Fold::sum, false>(vector, parts);
     }
     return {};
   }
@@ -195,7 +201,7 @@ struct ForwardInstances {
     if (width <= 3) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 3>);
     if (width <= 5) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 5>);
     if (width <= 8) return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 8>);
-    return {};
+    return function(&gpu::fold_tile_windows<T, kFold, kIndices, 1, 0>);
   }
   static Function tile_windows(Fold fold, bool indices, int height, int width) {
     if constexpr (kTuned) {
@@ -220,6 +226,7 @@ struct ForwardInstances {
       if (fold == Fold::max)
         return indices ? row_windows_of<Fold::max, true>(width) : row_windows_of<Fold::max, false>(width);
       if (fold == Fold::sum) return row_windows_of<Fold::sum, false>(width);
+      if (fold == Fold::square) return row_windows_of<Fold::square, false>(width);
     }
     return {};
   }

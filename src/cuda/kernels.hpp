@@ -20,6 +20,7 @@
 #include "cuda/gather_tiles.cuh"
 #include "cuda/halves.cuh"
 #include "cuda/long_windows.cuh"
+#include "cuda/norm_tiles.cuh"
 #include "cuda/norms.cuh"
 #include "cuda/packed_pairs.cuh"
 #include "cuda/pairs.cuh"
@@ -30,6 +31,7 @@
 #include "cuda/slide_along.cuh"
 #include "cuda/slide_down.cuh"
 #include "cuda/slide_planes.cuh"
+#include "cuda/spread_apart.cuh"
 #include "cuda/spread_down.cuh"
 #include "cuda/spread_windows.cuh"
 #include "cuda/streams.cuh"
@@ -57,11 +59,11 @@ struct Kernels {
   Function (*fold_windows)(bool vector, Fold fold, bool indices, bool wide);
   /// The same for windows of many taps, with many loads under way.
   Function (*fold_streams)(bool vector, Fold fold, bool indices);
-  /// The same for whole windows side by side, without indices, by `parts` (8, 16) threads to each.
-  Function (*fold_stream_parts)(bool vector, Fold fold, int parts);
+  /// The same for whole windows side by side, by `parts` (8, 16, 32) threads to each.
+  Function (*fold_stream_parts)(bool vector, Fold fold, bool indices, int parts);
   /// Windows of at most `height` x `width` taps that leave no slice, straight from memory, by threads that walk down.
   Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
-  /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row.
+  /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row, of any `width`.
   Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
   /// Windows of `width` taps along rows, dense planar tensors, and the backward of those that share nothing; `filled`: and leave nothing
   /// of their rows out.
@@ -138,6 +140,8 @@ struct Kernels {
   Function (*gather_staged_channels)(DType index, int kernel, int stride, bool deep);
   /// Windows that overlap little.
   Function (*spread_down)(Way way, Share share);
+  /// Windows that do not overlap, dense planar tensors.
+  Function (*spread_apart)(Share share, DType index);
   /// Windows that do not overlap, planar tensors with rows of so many columns.
   Function (*spread_runs)(Share share, int columns);
   /// Windows side by side that cover the plane, `depth` x `height` x `width` taps.
@@ -148,6 +152,8 @@ struct Kernels {
   Function (*gather_rows)(Share share, bool taps, int kernel, int stride, int padding);
   /// The backward of lp_pool for windows side by side; by columns: 2x2 windows; `square`: norm 2.
   Function (*spread_norms)(Way way, bool square);
+  /// The same for windows that overlap, dense planar tensors, through shared memory.
+  Function (*gather_norms)(bool square);
   /// Gathers from shared memory, dense planar tensors; any windows, `rows` 1 or 4.
   Function (*gather_tiles)(Gather gather, int rows);
   /// Windows that do not overlap.

@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(kBlock)
     for (int i = 0; i < kRowOutputs; ++i) {
       fold[i] = Folded<T, kFold>{0};
 #pragma unroll
-      for (int t = 0; t < kWidth; ++t) fold[i] += widen(taps[i][t]);
+      for (int t = 0; t < kWidth; ++t) fold[i] += term<kFold>(taps[i][t], 2.0);
     }
-    divide_all<T>(p, fold);
+    if constexpr (kFold == Fold::sum) divide_all<T>(p, fold);
   }
 #pragma unroll
   for (int i = 0; i < kRowOutputs; ++i) {
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(kBlock)
     if constexpr (is_extreme<kFold>) {
       static_cast<T*>(at.output)[output] = fold[i];
     } else {
-      static_cast<T*>(at.output)[output] = narrow<T>(fold[i]);
+      static_cast<T*>(at.output)[output] =
+          kFold == Fold::sum ? narrow<T>(fold[i]) : finish<kFold, T>(p, fold[i], kernel);
     }
     if constexpr (kIndices) {
       Int plane = start[i];

@@ -49,10 +49,14 @@ __device__ inline bool names_element(const Params<std::int32_t>& p, std::int64_t
   Int tap[3];
   Int rest = low;
   if (p.index_kind == IndexKind::window) {
-    tap[2] = rest % size[2];
-    rest /= size[2];
-    tap[1] = rest % size[1];
-    tap[0] = rest / size[1];
+    bool whole = true;  // then every tap is an element, and none needs to be taken apart
+#pragma unroll
+    for (int a = 0; a < 3; ++a) whole = whole && start[a] >= 0 && start[a] + size[a] <= p.axis[a].input;
+    if (whole) return low < size[0] * size[1] * size[2];
+    const Int row = row_of_tap(low, size[2]);
+    tap[2] = low - row * size[2];
+    tap[0] = row_of_tap(row, size[1]);
+    tap[1] = row - tap[0] * size[1];
   } else {
     tap[2] = take(rest, p.axis[2].by_input) - start[2];
     tap[1] = take(rest, p.axis[1].by_input) - start[1];

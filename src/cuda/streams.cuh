@@ -152,14 +152,21 @@ __device__ inline void add_lanes(Vector<Accumulator<T>, kLanes>& sum, const Vect
   }
 }
 
-/// Sums and maxima of windows side by side, all of them whole, without indices: kParts threads of one block to a window, a run of its
-/// taps each.
-template <class T, int kLanes, Fold kFold, int kParts>
+/// What is folded of a window's taps, with the numbers of the taps that won where indices are wanted.
+template <class T, int kLanes, Fold kFold, bool kIndices>
+struct Partial : Vector<Folded<T, kFold>, kLanes> {};
+template <class T, int kLanes, Fold kFold>
+struct Partial<T, kLanes, kFold, true> : Vector<T, kLanes> {
+  std::int32_t tap[kLanes];
+};
+
+/// Sums and maxima of windows side by side, all of them whole: kParts threads of one block to a window, a run of its taps each.
+template <class T, int kLanes, Fold kFold, bool kIndices, int kParts>
 __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
     fold_stream_parts(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
-  using Several = Vector<Folded<T, kFold>, kLanes>;
+  using Several = Partial<T, kLanes, kFold, kIndices>;
   constexpr int kBatch = 8, kPlaces = kBlock / kParts;
   __shared__ Several folds[kParts][kPlaces];
   const Int slot = static_cast<Int>(threadIdx.x) % kPlaces, part = static_cast<Int>(threadIdx.x) / kPlaces;
@@ -191,7 +198,7 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
       }
 #pragma unroll
       for (int j = 0; j < kBatch; ++j) {
-        if (j < here_taps) add_tap(fold, batch[j]);
+        if (j < here_taps) add_tap(fold, batch[j], tap + j);
       }
     }
     folds[part][slot] = fold;
@@ -202,21 +209,39 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
     }
     return fold;
   };
-  auto empty = [] {
+  auto empty = [&] {
     Several fold;
 #pragma unroll
-    for (int i = 0; i < kLanes; ++i) fold.lane[i] = empty_fold<kFold, T>();
+    for (int i = 0; i < kLanes; ++i) {
+      fold.lane[i] = empty_fold<kFold, T>();
+      if constexpr (kIndices) fold.tap[i] = begin_of(part);
+    }
     return fold;
   };
   Several fold;
-  if constexpr (is_extreme<kFold>) {
-    auto larger = [](Several& best, const Several& next) { best = larger_lanes(best, next); };
+  if constexpr (kIndices) {
+    auto improve = [](Several& best, const Vector<T, kLanes>& next, auto tap_of_lane) {
+#pragma unroll
+      for (int i = 0; i < kLanes; ++i) {
+        if (!beats<kFold>(next.lane[i], best.lane[i])) continue;
+        best.lane[i] = next.lane[i];
+        best.tap[i] = tap_of_lane(i);
+      }
+    };
+    fold = fold_window(
+        empty,
+        [&](Several& best, const Vector<T, kLanes>& next, Int tap) { improve(best, next, [tap](int) { return tap; }); },
+        [&](Several& best, const Several& next) { improve(best, next, [&next](int i) { return next.tap[i]; }); });
+  } else if constexpr (is_extreme<kFold>) {
+    auto larger = [](Several& best, const Vector<T, kLanes>& next, auto...) {
+      static_cast<Vector<T, kLanes>&>(best) = larger_lanes<T, kLanes>(best, next);
+    };
     fold = fold_window(empty, larger, larger);
     bool doubtful = false;
 #pragma unroll
     for (int i = 0; i < kLanes; ++i) doubtful = doubtful || is_doubtful(fold.lane[i]);
     if (__syncthreads_or(part == 0 && exists && doubtful)) {  // again in the order that the rule asks for
-      auto improve = [](Several& best, const Several& next) {
+      auto improve = [](Several& best, const Vector<T, kLanes>& next, auto...) {
 #pragma unroll
         for (int i = 0; i < kLanes; ++i) {
           if (beats<kFold>(next.lane[i], best.lane[i])) best.lane[i] = next.lane[i];
@@ -226,7 +251,7 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
     }
   } else {
     fold = fold_window(
-        empty, [](Several& sum, const Vector<T, kLanes>& tap) { add_lanes(sum, tap); },
+        empty, [](Several& sum, const Vector<T, kLanes>& tap, Int) { add_lanes<T, kLanes>(sum, tap); },
         [](Several& sum, const Several& next) {
 #pragma unroll
           for (int i = 0; i < kLanes; ++i) sum.lane[i] += next.lane[i];
@@ -244,6 +269,20 @@ __global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
     }
   }
   store(static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + p.output.at(place.z, place.y, place.x), result);
+  if constexpr (kIndices) {
+    Int codes[kLanes];
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i) {
+      codes[i] = fold.tap[i];
+      if (p.index_kind == IndexKind::window) continue;
+      Int tz = codes[i];
+      const Int tx = take(tz, p.axis[2].by_stride), ty = take(tz, p.axis[1].by_stride);
+      codes[i] = ((place.z * p.axis[0].stride + tz) * p.axis[1].input + place.y * down + ty) * p.axis[2].input +
+                 place.x * across + tx;
+    }
+    store_codes(at.indices, p.index_dtype, p.indices.plane(place.n, place.c) + p.indices.at(place.z, place.y, place.x),
+                codes);
+  }
 }
 
 }  // namespace cenote::gpu

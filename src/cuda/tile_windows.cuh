@@ -47,9 +47,9 @@ __device__ inline Inside inside_of(const DeviceAxis<std::int32_t>& axis, std::in
   return {start < 0 ? start + ceil_quotient<Int>(-start, axis.by_dilation) * axis.dilation : start, last};
 }
 
-/// Windows of at most kHeight x kWidth taps, none empty, that leave no slice; kHeight 1: nor their row. A tile that is no whole row is
-/// part of one, and has none of several rows. Maxima without indices that are zero or a NaN are folded again in the order that the rule asks
-/// for.
+/// Windows of at most kHeight x kWidth taps, none empty, that leave no slice; kHeight 1: nor their row; kWidth 0: of any number of taps
+/// along it. A tile that is no whole row is part of one, and has none of several rows. Maxima without indices that are zero or a NaN are
+/// folded again in the order that the rule asks for.
 template <class T, Fold kFold, bool kIndices, int kHeight, int kWidth>
 __global__ void __launch_bounds__(kTileBlock, 8)
     fold_tile_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
@@ -79,9 +79,10 @@ __global__ void __launch_bounds__(kTileBlock, 8)
   T* outputs = static_cast<T*>(at.output) + first_output;
   const Int row_bytes = keep(width * kSize), step = settled(h.dilation * width * kSize), apart = settled(h.dilation);
 
-  // Output (y, x) of a plane, stored `to` places from the tile's first. The rows of its window are `down`, its columns lie `column` bytes
-  // from where rows begin. Columns that are not `counted` are others again, which changes no maximum, nor where that is.
-  auto fold_window = [&](Int plane, Int y, Int x, Int to, const Inside& down, auto column, auto counted) {
+  // Output (y, x) of a plane, stored `to` places from the tile's first. The rows of its window are `down`; `columns` calls a function with
+  // how many bytes from where rows begin each of its columns lies, `leftmost` for the first, and whether it counts: one that does not is
+  // another one again, which changes no maximum, nor where that is.
+  auto fold_window = [&](Int plane, Int y, Int x, Int to, const Inside& down, Int leftmost, auto columns) {
     const Int first =
         kTall ? origin + plane * (source_plane * kSize) + down.first * row_bytes : origin + plane * row_bytes;
     auto for_each_tap = [&](auto take_tap) {
@@ -93,14 +94,13 @@ __global__ void __launch_bounds__(kTileBlock, 8)
           place += step;
           if (row > down.last) break;
         }
-#pragma unroll
-        for (int t = 0; t < kWidth; ++t) take_tap(place + column(t), t);
+        columns([&](Int column, bool counted) { take_tap(place + column, counted); });
       }
     };
     if constexpr (is_extreme<kFold>) {
-      Int winner = first + column(0);
+      Int winner = first + leftmost;
       T best = element(winner);
-      auto in_order = [&](Int place, int) {
+      auto in_order = [&](Int place, bool) {
         const T tap = element(place);
         if (!beats<kFold>(tap, best)) return;
         best = tap;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kTileBlock, 8)
       if constexpr (kIndices) {
         for_each_tap(in_order);
       } else {
-        for_each_tap([&](Int place, int) { best = larger_or_nan(best, element(place)); });
+        for_each_tap([&](Int place, bool) { best = larger_or_nan(best, element(place)); });
         if (is_doubtful(best)) {
           best = element(winner);
           for_each_tap(in_order);
@@ -130,9 +130,9 @@ __global__ void __launch_bounds__(kTileBlock, 8)
       }
     } else {
       Accumulator<T> sum[1] = {0};
-      for_each_tap([&](Int place, int t) {
+      for_each_tap([&](Int place, bool counted) {
         const Accumulator<T> tap = term<kFold>(element(place), p.norm_type);
-        sum[0] += counted(t) ? tap : Accumulator<T>{0};
+        sum[0] += counted ? tap : Accumulator<T>{0};
       });
       if (kFold == Fold::sum && p.uniform_divisor) {
         divide_all<T>(p, sum);
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kTileBlock, 8)
   const Int strips = first_strip < at_once ? tile.planes * (kTall ? cells.cells_y.value : 1) : 0;
   const Int stride = settled(h.stride), reach = settled((h.kernel - 1) * h.dilation), last_row = settled(h.input - 1);
   const bool plain = h.rule == WindowRule::sliding && h.dilation == 1;
-  auto fold_column = [&](auto column, auto counted) {
+  auto fold_column = [&](Int leftmost, auto columns) {
 #pragma unroll 1
     for (Int q = first_strip; q < strips; q += at_once) {
       if constexpr (kTall) {
@@ -165,32 +165,46 @@ __global__ void __launch_bounds__(kTileBlock, 8)
 #pragma unroll 1
         for (; y < end; ++y, start += stride, to += out_width) {
           const Inside down = plain ? Inside{most(start, 0), least(start + reach, last_row)} : inside_of(h, y);
-          fold_window(plane, y, x, to, down, column, counted);
+          fold_window(plane, y, x, to, down, leftmost, columns);
         }
       } else {
-        fold_window(q, 0, x, q * out_width + x, Inside{0, 0}, column, counted);
+        fold_window(q, 0, x, q * out_width + x, Inside{0, 0}, leftmost, columns);
       }
     }
   };
 #pragma unroll 1
   for (; x < tile.x1; x += cells.cells_x.value) {
-    const Int start = reached_by(w, x).start;
-    // Whole windows of long rows: taps follow each other. Of short ones nearly every warp has others as well.
-    if (!kTall && cells.cells_x.value == kTileBlock && w.rule == WindowRule::sliding && w.dilation == 1 &&
-        w.kernel == kWidth && start >= 0 && start + kWidth <= width) {
-      fold_column([start](int t) { return (start + t) * kSize; }, [](int) { return true; });
-      continue;
-    }
     const Inside across = inside_of(w, x);
-    Int column[kWidth];
-    bool counted[kWidth];
+    if constexpr (kWidth == 0) {
+      const Int end = across.last * kSize, step_x = w.dilation * kSize;
+      fold_column(across.first * kSize, [&across, end, step_x](auto take_column) {
+#pragma unroll 4
+        for (Int column = across.first * kSize; column <= end; column += step_x) take_column(column, true);
+      });
+    } else {
+      const Int start = reached_by(w, x).start;
+      // Whole windows of long rows: taps follow each other. Of short ones nearly every warp has others as well.
+      if (!kTall && cells.cells_x.value == kTileBlock && w.rule == WindowRule::sliding && w.dilation == 1 &&
+          w.kernel == kWidth && start >= 0 && start + kWidth <= width) {
+        fold_column(start * kSize, [start](auto take_column) {
 #pragma unroll
-    for (int t = 0; t < kWidth; ++t) {
-      const Int tap = start + t * w.dilation;
-      counted[t] = tap >= across.first && tap <= across.last;
-      column[t] = tap < across.first ? across.first * kSize : counted[t] ? tap * kSize : column[t > 0 ? t - 1 : 0];
+          for (int t = 0; t < kWidth; ++t) take_column((start + t) * kSize, true);
+        });
+        continue;
+      }
+      Int column[kWidth];
+      bool counted[kWidth];
+#pragma unroll
+      for (int t = 0; t < kWidth; ++t) {
+        const Int tap = start + t * w.dilation;
+        counted[t] = tap >= across.first && tap <= across.last;
+        column[t] = tap < across.first ? across.first * kSize : counted[t] ? tap * kSize : column[t > 0 ? t - 1 : 0];
+      }
+      fold_column(column[0], [&column, &counted](auto take_column) {
+#pragma unroll
+        for (int t = 0; t < kWidth; ++t) take_column(column[t], counted[t]);
+      });
     }
-    fold_column([&column](int t) { return column[t]; }, [&counted](int t) { return counted[t]; });
   }
 }
 

@@ -107,8 +107,7 @@ __device__ inline void find_positions(const Params<std::int32_t>& p, const Spans
   for (int j = 0; j < kCount; ++j) codes[j] = held[j] ? codes[j] : -1;
 }
 
-/// What is kept of an output: its gradient, divided where divisors differ; of powers what each element has a factor for; of maxima with
-/// where in the plane that belongs.
+/// What is kept of an output: its gradient, divided where divisors differ; of maxima with where in the plane that belongs.
 template <class T, Share kShare>
 using SentOf = std::conditional_t<kShare == Share::index, Sent<T>, Accumulator<T>>;
 
@@ -192,44 +191,6 @@ __device__ inline void stage_seers(const Params<std::int32_t>& p, const Pointers
 #pragma unroll
           for (int j = 0; j < kPiece; ++j)
             right = right && (places[j] >= 0 || !exists[j] || (codes[j] & high[j]) == -1);
-        }
-      } else if constexpr (kShare == Share::power) {
-        // One tap of each window after the other: their loads are under way together.
-        const Taps<Int> single{0, 0, 1, 1, 1}, down_taps = kTall ? taps_of(h, oy) : single;
-        const T* source = static_cast<const T*>(at.input) +
-                          static_cast<std::int64_t>(tile.plane + plane) * (kTall ? h.input * w.input : w.input);
-        const auto norm = static_cast<Accumulator<T>>(p.norm_type);
-        Accumulator<T> sums[kPiece] = {};
-        auto add_taps = [&](auto raised) {
-          for (Int ty = down_taps.low; ty < down_taps.high; ++ty) {
-            const T* row = source + (down_taps.start + ty * h.dilation) * w.input;
-#pragma unroll 2
-            for (Int tx = 0; tx < w.kernel; ++tx) {
-              T taps[kPiece];
-              bool inside[kPiece];
-#pragma unroll
-              for (int j = 0; j < kPiece; ++j) {
-                const Int x = (ox + j) * w.stride - w.pad_begin + tx * w.dilation;
-                inside[j] = exists[j] && static_cast<unsigned>(x) < static_cast<unsigned>(w.input);
-                if (inside[j]) taps[j] = load_constant<1>(row + x).lane[0];
-              }
-#pragma unroll
-              for (int j = 0; j < kPiece; ++j) {
-                if (inside[j]) sums[j] += raised(widen(taps[j]));
-              }
-            }
-          }
-        };
-        // Which power it is is asked once: asked at every tap, loads would wait for each other.
-        if (norm == Accumulator<T>{2}) {
-          add_taps([](Accumulator<T> tap) { return tap * tap; });
-        } else {
-          add_taps([norm](Accumulator<T> tap) { return raise(tap, norm); });
-        }
-#pragma unroll
-        for (int j = 0; j < kPiece; ++j) {
-          const std::int64_t taps = static_cast<std::int64_t>(down_taps.padded) * taps_of<Int>(w, ox + j).padded;
-          kept.lane[j] = exists[j] ? slope_of_sum<T>(p, sums[j], taps, values.lane[j]) : Accumulator<T>{0};
         }
       } else {
 #pragma unroll
@@ -318,11 +279,6 @@ __global__ void __launch_bounds__(kStagedBlock, kTall ? 8 : 10)
     auto finish = [&](Int to, Accumulator<T>(&sum)[1]) {
       if constexpr (kShare == Share::sum) {
         if (p.uniform_divisor) divide_all<T>(p, sum);
-      } else if constexpr (kShare == Share::power) {
-        using Real = Accumulator<T>;
-        const Real norm = static_cast<Real>(p.norm_type);
-        const T* source = static_cast<const T*>(at.input) + static_cast<std::int64_t>(tile.plane) * source_plane;
-        sum[0] = norm * raise(widen(source[to]), norm - Real{1}) * sum[0];
       }
       results[to] = narrow<T>(sum[0]);
     };

@@ -48,6 +48,9 @@ bool cut_windows(Launch& launch, const Problem& p);
 /// fits.
 bool cut_seers(Launch& launch, const Problem& p, std::int64_t common_rows, std::int64_t common_columns);
 
+/// The same for gather_norms, with the elements themselves.
+bool cut_norms(Launch& launch, const Problem& p);
+
 /// Cuts a gather's elements into tiles of cells for gather_staged. False: none fits.
 bool cut_cells(Launch& launch, const Problem& p, const Function& function);
 /// The same for gather_staged_channels.

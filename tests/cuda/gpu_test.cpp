@@ -121,6 +121,8 @@ TEST(Gpu, KeptPlanes) { expect_all_right(kKeptPlanes); }
 
 TEST(Gpu, WindowsAlongRows) { expect_all_right(kRowWindows); }
 
+TEST(Gpu, AnySize) { expect_all_right(kAnySize); }
+
 TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
   expect_same_bits(kCells, 20);
@@ -129,6 +131,7 @@ TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kManyPlanes, 3);
   expect_same_bits(kKeptPlanes, 3);
   expect_same_bits(kRowWindows, 3);
+  expect_same_bits(kAnySize, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.
@@ -171,6 +174,11 @@ TEST(Gpu, IndicesOutsideTheirWindowsAreReported) {
                            "max2d f32 nhwc n23c4 h31w33 k2 s1",
                            "max1d f32 ncw n17c9 w501 k3",
                            "max1d f16 ncw n17c9 w502 k5 s6",
+                           "max1d f32 ncw n17c9 w600 k13",
+                           "max2d f32 nchw n17c9 h20w31 k3",
+                           "max2d f16 nchw n17c9 h20w40 k2x1",
+                           "max2d f32 nchw n5c9 h40w40 k5 s1 p2",
+                           "max2d f32 nchw n3c9 h61w63 k7 s1 p3",
                            "max2d f64 nchw n2c3 h12w12 k2"}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
@@ -227,6 +235,14 @@ TEST(Gpu, TapsOutsideTheirWindowsAreReported) {
                                    {"max3d f32 ncdhw n2c3 d6h8w8 k3 s2 p1", 27},
                                    {"max1d f32 ncw n17c9 w501 k3", 3},
                                    {"max1d bf16 ncw n17c9 w502 k5 s6", 5},
+                                   {"max1d f32 ncw n17c9 w600 k13", 13},
+                                   {"max2d f32 nchw n17c9 h20w31 k3", 9},
+                                   {"max2d f16 nchw n17c9 h20w40 k2x1", 2},
+                                   {"max2d f32 nchw n5c9 h40w40 k5 s1 p2", 25},
+                                   {"max2d f32 nchw n3c9 h61w63 k7 s1 p3", 49},
+                                   {"max2d f32 nhwc n3c8 h20w40 k3", 9},
+                                   {"max2d f32 nhwc n3c8 h21w42 k3", 9},
+                                   {"max2d f32 nhwc n3c8 h20w40 k2x1", 2},
                                    {"max2d f64 nchw n2c3 h12w12 k2", 4}}) {
     const Problem problem = parse_problem(line);
     const Pool pool = reference::resolve(problem.spec, problem.dtype, problem.shape);
