@@ -140,59 +140,48 @@ HWY_INLINE void FindTaps(const ColumnBandPlan& plan, std::int64_t o, std::int64_
 /// One row of outputs, whose windows share nothing with those of others: all that counts is that memory is read in long stretches. (2x2/2 over 136 x 136 x 256,
 /// one thread: 3.4 to 3.9 ms 4 vectors at a time, 1.3 to 1.5 ms 16.)
 struct SingleRow {
+  static constexpr int kMost = HWY_MAX_BYTES == 64 ? 16 : 8;
+
   const ColumnBandPlan& plan;
   const ColumnBand& band;
 
-  /// Stretches of kVectors vectors of channels; those of columns of few vectors for several outputs at once.
   template <int kVectors>
-  static void Fold(const SingleRow& row, const Stretches& stretches) {
-    const ColumnBandPlan& plan = row.plan;
-    constexpr int kOutputs = kVectors < 8 ? 8 / kVectors : 1;
+  HWY_NOINLINE void Fold(const Stretches& stretches) const {
     std::int64_t offsets[kMostColumnTaps];
-    for (std::int64_t o = 0; o < plan.columns;) {
+    for (std::int64_t o = 0; o < plan.columns; ++o) {
       FindTaps(plan, o, offsets);
-      const std::int64_t to = o * plan.channels;
-      if (kOutputs > 1 && stretches.count == 1 && plan.is_whole(o) && plan.is_whole(o + kOutputs - 1)) {
-        row.FoldOutputs<kOutputs, kVectors>(offsets, 0, to);
-        o += kOutputs;
-        continue;
-      }
       for (std::int64_t s = 0; s < stretches.count; ++s)
-        row.FoldOutputs<1, kVectors>(offsets, stretches[s], to + stretches[s]);
-      ++o;
+        FoldOutput<kVectors>(stretches, offsets, stretches[s], o * plan.channels + stretches[s]);
     }
   }
 
-  /// kVectors vectors of channels, from `c` on, of kOutputs outputs that follow each other; `offsets`: of the first one's taps.
-  template <int kOutputs, int kVectors>
-  HWY_INLINE void FoldOutputs(const std::int64_t* offsets, std::int64_t c, std::int64_t to) const {
+  /// kVectors vectors of channels, from `c` on, of an output, tap after tap.
+  template <int kVectors>
+  HWY_INLINE void FoldOutput(const Stretches& stretches, const std::int64_t* offsets, std::int64_t c,
+                             std::int64_t to) const {
     const hn::ScalableTag<float> d;
     using V = hn::Vec<decltype(d)>;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    constexpr int kAll = kOutputs * kVectors;
+    auto place = [&](int v) HWY_ATTR CENOTE_ALWAYS_INLINE { return PlaceInStretch<kVectors>(stretches, v, lanes); };
     // Several, so that none waits for another; as vectors they take registers.
-    constexpr int kNoticing = HWY_MAX_BYTES == 64 && kAll >= 8 ? 4 : 1;
-    V best[kAll];
+    constexpr int kNoticing = HWY_MAX_BYTES == 64 && kVectors >= 8 ? 4 : 1;
+    V best[kVectors];
     NoticedNaN<decltype(d)> noticed[kNoticing];
     CENOTE_UNROLL
-    for (int v = 0; v < kAll; ++v) best[v] = hn::Set(d, IdentityOf<simd::HWY_NAMESPACE::Fold::max, float>());
+    for (int v = 0; v < kVectors; ++v) best[v] = hn::Set(d, IdentityOf<simd::HWY_NAMESPACE::Fold::max, float>());
     for (std::int64_t z = 0; z < band.slices; ++z) {
       for (int i = 0; i < band.count; ++i) {
         const float* source = band.source[i] + z * band.slice_step + c;
-        CENOTE_UNROLL
-        for (int o = 0; o < kOutputs; ++o) {
-          for (std::int64_t t = 0; t < plan.taps; ++t) {
-            const float* from = source + offsets[t] + o * plan.apart * plan.channels;
-            asm("" : "+r"(from));  // one address, see LoadTap
-            CENOTE_UNROLL
-            for (int v = 0; v < kVectors; v += 2) {
-              const int at = o * kVectors + v;
-              const V a = hn::LoadU(d, from + v * lanes);
-              const V b = v + 1 < kVectors ? hn::LoadU(d, from + (v + 1) * lanes) : a;
-              noticed[at / 2 % kNoticing].Show(a, b);
-              best[at] = hn::Max(a, best[at]);
-              if (v + 1 < kVectors) best[at + 1] = hn::Max(b, best[at + 1]);
-            }
+        for (std::int64_t t = 0; t < plan.taps; ++t) {
+          const float* from = source + offsets[t];
+          asm("" : "+r"(from));  // one address, see LoadTap
+          CENOTE_UNROLL
+          for (int v = 0; v < kVectors; v += 2) {
+            const V a = hn::LoadU(d, from + place(v));
+            const V b = v + 1 < kVectors ? hn::LoadU(d, from + place(v + 1)) : a;
+            noticed[v / 2 % kNoticing].Show(a, b);
+            best[v] = hn::Max(a, best[v]);
+            if (v + 1 < kVectors) best[v + 1] = hn::Max(b, best[v + 1]);
           }
         }
       }
@@ -200,25 +189,16 @@ struct SingleRow {
     bool nan = false;
     CENOTE_UNROLL
     for (int v = 0; v < kNoticing; ++v) nan = nan || noticed[v].any();
-    if (HWY_UNLIKELY(nan)) return FoldAgain(kOutputs, kVectors * lanes, offsets, c, to);
+    if (HWY_UNLIKELY(nan)) return FoldBandAgain(plan, band, offsets, c, 1, stretches.step, to);
     CENOTE_UNROLL
-    for (int o = 0; o < kOutputs; ++o) {
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        float* at = band.target[0] + to + o * plan.channels + v * lanes;
-        if (band.streams) {
-          hn::Stream(best[o * kVectors + v], d, at);
-        } else {
-          hn::StoreU(best[o * kVectors + v], d, at);
-        }
+    for (int v = 0; v < kVectors; ++v) {
+      float* at = band.target[0] + to + place(v);
+      if (band.streams) {
+        hn::Stream(best[v], d, at);
+      } else {
+        hn::StoreU(best[v], d, at);
       }
     }
-  }
-
-  HWY_NOINLINE void FoldAgain(int outputs, std::int64_t elements, const std::int64_t* offsets, std::int64_t c,
-                              std::int64_t to) const {
-    for (int o = 0; o < outputs; ++o)
-      FoldBandAgain(plan, band, offsets, c + o * plan.apart * plan.channels, 1, elements, to + o * plan.channels);
   }
 };
 
@@ -261,6 +241,8 @@ HWY_INLINE void FoldBand(const ColumnBandPlan& plan, const ColumnBand& band) {
 void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end) {
   const RowTensor &source = plan.source, &target = plan.target;
   const bool streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
+  const Stretches stretches =
+      CutEvenly(plan.channels, static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>())), SingleRow::kMost);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t n = unit / plan.bands / plan.depths, od = unit / plan.bands % plan.depths;
     const std::int64_t first = unit % plan.bands * plan.band, last = smaller(first + plan.band, plan.rows);
@@ -285,8 +267,7 @@ void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, s
       } else if (rows == 2) {
         FoldBand<2>(plan, band);
       } else {
-        FoldInStretches<HWY_MAX_BYTES == 64 ? 16 : 8>(SingleRow{plan, band}, plan.channels,
-                                                      static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>())));
+        FoldInStretches<SingleRow::kMost>(SingleRow{plan, band}, stretches);
       }
       row += rows;
     }

@@ -27,12 +27,6 @@ struct ColumnBandPlan {
   bool streams;  // the target is written around the caches where it begins with a line: then all its columns do
 
   std::int64_t units() const { return batch * depths * bands; }
-
-  /// Whether an output in this column has all of its taps along the width.
-  bool is_whole(std::int64_t column) const {
-    const std::int64_t first = column * apart - left;
-    return column < columns && first >= 0 && first + taps <= width;
-  }
 };
 
 using ColumnBandsFn = void (*)(const ColumnBandPlan&, const RowPointers&, std::int64_t begin, std::int64_t end);

@@ -17,7 +17,7 @@ namespace cenote::simd::HWY_NAMESPACE {
 class Divisor {
  public:
   Divisor() = default;
-  explicit Divisor(float by) : by_(by), reciprocal_(1.0F / by) {
+  HWY_NOINLINE explicit Divisor(float by) : by_(by), reciprocal_(1.0F / by) {
     if (by == 0.0F || by == 1.0F) return;
     const bool small = by > 0 && by < 4096.0F && by == std::floor(by);
     int exponent = 0;
@@ -27,40 +27,41 @@ class Divisor {
 
   template <int kVectors, class D, class V = hn::Vec<D>>
   HWY_INLINE void Apply(D d, V (&values)[kVectors]) const {
-    if (way_ == Way::none) return;
+    if (way_ != Way::correct) return Divide(d, values);
+    // Magnitudes as integers, twice as large: a zero less one is above them all, infinities and NaN are above the largest.
+    const hn::Rebind<std::uint32_t, D> bits;
+    auto least = hn::Set(bits, UINT32_MAX), most = hn::Zero(bits);
     const V by = hn::Set(d, by_), reciprocal = hn::Set(d, reciprocal_);
-    if (way_ == Way::multiply) {
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(values[v], reciprocal);
-      return;
-    }
-    if (way_ == Way::correct) {
-      // Magnitudes as integers, twice as large: a zero less one is above them all, infinities and NaN are above the largest.
-      const hn::Rebind<std::uint32_t, D> bits;
-      auto least = hn::Set(bits, UINT32_MAX), most = hn::Zero(bits);
-      V quotients[kVectors];
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        const V near = hn::Mul(values[v], reciprocal);
-        const V over = hn::NegMulAdd(near, by, values[v]);
-        quotients[v] = hn::MulAdd(over, reciprocal, near);
-        const auto magnitude = hn::Add(hn::BitCast(bits, values[v]), hn::BitCast(bits, values[v]));
-        least = hn::Min(least, hn::Sub(magnitude, hn::Set(bits, 1U)));
-        most = hn::Max(most, magnitude);
-      }
-      const auto doubtful =
-          hn::Or(hn::Lt(least, hn::Set(bits, kLeastMagnitude)), hn::Gt(most, hn::Set(bits, 0xFEFFFFFFU)));
-      if (HWY_LIKELY(hn::AllFalse(bits, doubtful))) {
-        CENOTE_UNROLL
-        for (int v = 0; v < kVectors; ++v) values[v] = quotients[v];
-        return;
-      }
-    }
+    V quotients[kVectors];
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      values[v] = hn::Div(values[v], by);
-      if (by_ < 0) values[v] = hn::Add(values[v], hn::Zero(d));  // no -0 of a sum of 0, as in PyTorch
+      const V near = hn::Mul(values[v], reciprocal);
+      const V over = hn::NegMulAdd(near, by, values[v]);
+      quotients[v] = hn::MulAdd(over, reciprocal, near);
+      const auto magnitude = hn::Add(hn::BitCast(bits, values[v]), hn::BitCast(bits, values[v]));
+      least = hn::Min(least, hn::Sub(magnitude, hn::Set(bits, 1U)));
+      most = hn::Max(most, magnitude);
     }
+    const auto doubtful =
+        hn::Or(hn::Lt(least, hn::Set(bits, kLeastMagnitude)), hn::Gt(most, hn::Set(bits, 0xFEFFFFFFU)));
+    if (HWY_UNLIKELY(!hn::AllFalse(bits, doubtful))) return Divide(d, values);
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) values[v] = quotients[v];
+  }
+
+  /// The same without those products: less code, where memory is waited for anyway.
+  template <int kVectors, class D, class V = hn::Vec<D>>
+  HWY_INLINE void Divide(D d, V (&values)[kVectors]) const {
+    if (way_ == Way::none) return;
+    if (way_ == Way::multiply) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(values[v], hn::Set(d, reciprocal_));
+      return;
+    }
+    // No -0 of a sum of 0, as in PyTorch.
+    const V zero = hn::Set(d, by_ < 0 ? 0.0F : -0.0F);
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::Add(hn::Div(values[v], hn::Set(d, by_)), zero);
   }
 
  private:

@@ -21,7 +21,7 @@ struct SingleChannels {
   using Bits = float;
   static constexpr int kParts = 1;
   static constexpr int kMost =
-      HWY_MAX_BYTES == 64 ? 16 : 6;  // vectors of channels whose sums and totals registers hold
+      HWY_MAX_BYTES == 64 ? 16 : 4;  // vectors of channels whose sums and totals registers hold
 
   template <int kVectors>
   static HWY_INLINE void Load(const float* from, SumVector (&to)[kVectors]) {
@@ -32,9 +32,10 @@ struct SingleChannels {
 
   template <int kVectors>
   static HWY_INLINE void Store(const SumVector (&values)[kVectors], bool streams, float* to) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(SumLanes()));
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      float* at = to + v * static_cast<std::int64_t>(hn::Lanes(SumLanes()));
+      float* at = to + v * lanes;
       if (streams) {
         hn::Stream(values[v], SumLanes(), at);
       } else {
@@ -51,7 +52,7 @@ struct PairedChannels {
   using Words = hn::RebindToUnsigned<SumLanes>;
   using Halves = hn::Repartition<std::uint16_t, SumLanes>;
   static constexpr int kParts = 2;
-  static constexpr int kMost = HWY_MAX_BYTES == 64 ? 6 : 2;
+  static constexpr int kMost = HWY_MAX_BYTES == 64 ? 4 : 2;
 
   /// The lower channels of each pair first, then the upper ones.
   template <int kVectors>
@@ -124,23 +125,21 @@ struct SummedOutputs {
   const SumColumnsPlan& plan;
   const SummedRows<Channels>& rows;
 
-  /// Stretches of kVectors vectors of channels.
   template <int kVectors>
-  static void Fold(const SummedOutputs& row, const Stretches& stretches) {
-    const SumColumnsPlan& plan = row.plan;
+  HWY_NOINLINE void Fold(const Stretches& stretches) const {
     double known = 0;
     Divisor divisor;
     for (std::int64_t o = 0; o < plan.columns; ++o) {
       const double factor = plan.column_factor[plan.column_factor.size() == 1 ? 0 : static_cast<std::size_t>(o)];
-      if (factor != known) divisor = Divisor(static_cast<float>(row.rows.factor * factor));
+      if (factor != known) divisor = Divisor(static_cast<float>(rows.factor * factor));
       known = factor;
       const std::int64_t at = plan.first[static_cast<std::size_t>(o)] * plan.channels, to = o * plan.channels;
       for (std::int64_t s = 0; s < stretches.count; ++s)
-        row.Sum<kVectors>(at + stretches[s], plan.count[static_cast<std::size_t>(o)], divisor, to + stretches[s]);
+        Sum<kVectors>(at + stretches[s], plan.count[static_cast<std::size_t>(o)], divisor, to + stretches[s]);
     }
   }
 
-  /// Those of the output whose first tap lies `at`: down the rows under each tap, then along, the order of the other ways to sum up. Two taps are summed up side by side, so that memory is read as
+  /// kVectors vectors of the output whose first tap lies `at`: down the rows under each tap, then along, the order of the other ways to sum up. Two taps are summed up side by side, so that memory is read as
   /// it lies.
   template <int kVectors>
   HWY_INLINE void Sum(std::int64_t at, std::int64_t taps, const Divisor& divisor, std::int64_t to) const {
@@ -166,7 +165,11 @@ struct SummedOutputs {
         for (int v = 0; v < kSums; ++v) total[v] = hn::Add(total[v], sum[v]);
       }
     }
-    divisor.Apply(d, total);
+    if constexpr (Channels::kParts == 1) {
+      divisor.Divide(d, total);
+    } else {
+      divisor.Apply(d, total);
+    }
     Channels::Store(total, rows.streams, rows.target + to);
   }
 
@@ -189,6 +192,8 @@ void SumColumns(const SumColumnsPlan& plan, const RowPointers& pointers, std::in
              depths = static_cast<std::int64_t>(plan.slices.size());
   SummedRows<Channels> rows{};
   rows.streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
+  const Stretches stretches =
+      CutExactly(plan.channels, static_cast<std::int64_t>(hn::Lanes(SumLanes())) * Channels::kParts, Channels::kMost);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t oh = unit % heights, od = unit / heights % depths, n = unit / heights / depths;
     const RowRange &slices = plan.slices[static_cast<std::size_t>(od)], &seen = plan.rows[static_cast<std::size_t>(oh)];
@@ -204,8 +209,7 @@ void SumColumns(const SumColumnsPlan& plan, const RowPointers& pointers, std::in
                                               : plan.row_factors[0][static_cast<std::size_t>(od)] *
                                                     plan.row_factors[1][static_cast<std::size_t>(oh)];
     rows.target = static_cast<Bits*>(pointers.target) + n * target.outer_major + od * target.depth + oh * target.height;
-    FoldInStretches<Channels::kMost>(SummedOutputs<Channels>{plan, rows}, plan.channels,
-                                     static_cast<std::int64_t>(hn::Lanes(SumLanes())) * Channels::kParts);
+    FoldInStretches<Channels::kMost>(SummedOutputs<Channels>{plan, rows}, stretches);
   }
   if (rows.streams) hwy::FlushStream();
 }
