@@ -25,7 +25,6 @@ kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forwar
 kApartBytes|16384 32768 262144|(adaptive-max|global-max).*planar backward$
 kLeastOverlapping|16 24 40|(googlenet|yolo-spp-5|alexnet).*planar backward$
 kLeastExpanded|8 12 64|(densenet|avg-7|pspnet|avg3d).*planar backward$
-kLeastSummed|12 28 64|adaptive-avg.*planar backward$
 kTapElements|512 2048 8192|yolo-spp.*channels_last backward$
 kStagedBytes|2048 8192 16384|(vgg16-1|segnet-1|unet3d).*planar backward$
 kSerialBytes|16384 131072 1048576|(tiny|vgg16-5).*f32.*forward$

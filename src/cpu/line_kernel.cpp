@@ -17,7 +17,7 @@ bool has_line_windows(const Axis& depth, const Axis& height, const Axis& width) 
   const bool overlap = width.rule == WindowRule::sliding && (width.kernel > width.stride || width.dilation > 1);
   return is_identity(depth) && rows_apart && overlap && (width.stride <= 2 || width.stride == 4) &&
          ceil_div(width.kernel, width.stride) <= kMostLineOutputs && height.kernel * width.kernel < UINT8_MAX &&
-         width.dilation <= kMostExpanded / width.kernel;
+         width.dilation <= kMostLineSpan / width.kernel;
 }
 
 void make_tables(LinePlan& plan) {
@@ -34,10 +34,16 @@ void make_tables(LinePlan& plan) {
     }
   }
   plan.phases.push_back(static_cast<std::int64_t>(plan.taps.size()));
-  for (std::int64_t x = 0; x < width.output; ++x) {
+  // Windows are cut off at either end of the row.
+  auto cut_off = [&](std::int64_t x) {
     const Window inside = window(width, x);
-    if (inside.count < width.kernel) plan.edges.push_back({x, inside.skipped, inside.count});
-  }
+    if (inside.count == width.kernel) return false;
+    plan.edges.push_back({x, inside.skipped, inside.count});
+    return true;
+  };
+  std::int64_t first = 0;
+  while (first < width.output && cut_off(first)) ++first;
+  for (std::int64_t x = width.output - 1; x > first && cut_off(x);) --x;
   for (std::int64_t tap = 0; tap < height.kernel * width.kernel; ++tap)
     plan.numbers.insert(plan.numbers.end(), kLineNumberBytes, static_cast<std::uint8_t>(tap));
 }

@@ -1,5 +1,5 @@
 // Backward of maxima over planes whose windows share nothing: every vector of input columns takes the gradients and taps of the outputs that see it, and keeps
-// those whose tap it is, for all rows of the windows. Bits are moved, whatever the dtype.
+// those whose tap it is, for all rows of the windows. By the size of elements, whatever the dtype.
 #include "cpu/pick_planes.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -209,11 +209,14 @@ bool make_plane_tables(const Problem& p, std::int64_t lane, ScatterPlan& plan) {
   // Flat indices are looked for in each row of a window, or (dilated) in each tap; taps know theirs.
   const bool by_taps = p.index_kind == IndexKind::window;
   const std::int64_t pieces = width.dilation == 1 || by_taps ? 1 : width.kernel;
-  const std::int64_t entries = by_taps ? 1 : depth.kernel * height.kernel * pieces;
+  std::int64_t rows = 1;  // of tables
+  for (const std::int64_t more : {depth.kernel, height.kernel, pieces}) {
+    if (more > kMostPlaneRows / rows) return false;
+    rows *= more;
+  }
   if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      (by_taps && !has_tap_tables(p)) || (pieces > 1 && width.dilation > INT32_MAX) ||
-      depth.kernel * height.kernel * pieces > kMostPlaneRows || outputs > kMostPlaneOutputs ||
-      outputs * entries > kMostPlaneEntries || !follows(small) || !follows(p.indices))
+      (by_taps && !has_tap_tables(p)) || (pieces > 1 && width.dilation > INT32_MAX) || outputs > kMostPlaneOutputs ||
+      outputs * (by_taps ? 1 : rows) > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
   // So many planes at once as fill a segment, where each follows the one before.
   const std::int64_t plane = plane_size(p);

@@ -189,8 +189,9 @@ inline constexpr std::int64_t kMostPickedUnits = 64;
 
 /// Windows that overlap along the row alone are gathered where so few outputs see a column, and rows have so many at least. (One thread, f32: 5/2 over 1024 rows of 1000 435 us scattered and 197 so, f64 550 and
 /// 333; 8/4 over 256 of 4000 271 and 140; 3/1 over 2048 of 64 108 and 73; 9/1 over 1024 of 512 437 and 309, 16/1 475 and 497; 7/3 over 1024 of 300 93 and 92.) Bytes of columns that are looked at
-/// together, in an L1: not measured beside others.
+/// together, in an L1, and columns that windows span at most, so that a block's own outputs are most of what it looks at: not measured beside others.
 inline constexpr std::int64_t kMostLineOutputs = 12;
+inline constexpr std::int64_t kMostLineSpan = 1024;
 inline constexpr std::int64_t kLeastLine = 64;
 inline constexpr std::int64_t kLineBytes = 8 * 1024;
 

@@ -1,6 +1,7 @@
 // Arguments at the ends of their range: what overflows is refused, what has a meaning gives the right answer.
 #include "support.hpp"
 
+#include <chrono>
 #include <cmath>
 
 namespace cenote::testing {
@@ -52,6 +53,23 @@ TEST(Extremes, OfMaxPool1dAre64BitAndDoNotOverflow) {
     EXPECT_EQ(refusal_of([&] { Plan::make(Pass::forward, valid_input(1), with_indices); }).code,
               ErrorCode::invalid_argument);
   }
+}
+
+// --- plans of large windows ------------------------------------------------------------------------------
+
+/// Their tables do not grow with the window, not even where the number of its taps overflows; a row's are made in no time.
+TEST(Extremes, OfBackwardPlansTakeNeitherMemoryNorTime) {
+  PoolSpec cube{.op = Op::max_pool, .dims = 3, .kernel_size = 1 << 22, .stride = 1, .dilation = {1, 1, 2}};
+  cube.padding = PaddingList(DimList{(1 << 21) - 1, (1 << 21) - 1, (1 << 22) - 1}, DimList{1 << 21, 1 << 21, 1 << 22});
+  EXPECT_EQ(Plan::make(Pass::backward, TensorDesc::contiguous(DType::f32, {1, 1, 3, 3, 3}), cube).output_shape().size(),
+            5U);
+
+  PoolSpec row{.op = Op::max_pool, .dims = 1, .kernel_size = 3, .stride = 2, .padding = 1};
+  row.index_kind = IndexKind::window;
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(Plan::make(Pass::backward, TensorDesc::contiguous(DType::f32, {1, 1, 2'000'000'000}), row).output_shape(),
+            (Shape{1, 1, 1'000'000'000}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
 // --- accepted -------------------------------------------------------------------------------------------
