@@ -232,11 +232,10 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// So do gradients of maxima that fill whole lines of columns, and those of whole planes. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
 /// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
 /// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
+/// And gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. (Two threads, twice in turns, through the caches and around them. 16 to 18 MB: 2x2/2 averages over 8 x 56 x 56 x 128 150 to 161 us and
+/// 485 to 517, maxima over 16 x 32 x 100 x 64 175 to 274 and 467 to 484, f64 201 to 263 and 383 to 385, bf16 averages over 8 x 56 x 56 x 256 253 to 343 and 477 to 492, 2x2x2/2 over 2 x 48 x 48 x 48 x 16 275 to 288 and 392
+/// to 423; 30 MB: 2x2x2/2 over 16 x 56 x 56 x 128 1134 to 1357 and 747 to 773; 32 MB: 2x2/2 averages over 8 x 56 x 56 x 256 1516 to 1595 and 958 to 985.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
-/// The same for gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. (One thread, maxima: 2x2x2/2 over 2 x 48 x 48 x 48 x 16, 16 MB, 580 to 1470 us and 410 to 457 around the caches; 2x2/2
-/// over 16 x 32 x 100 x 64, 17 MB, 335 to 1053 and 456 to 494; f64 over 64 x 24 x 24 x 32, 12 MB, 194 to 312 and 281 to 324; (2,1)/2 over 8 x 8 x 100 x 256, 11 MB, 145 to 203 and 244 to 264. Averages: 2x2/2 over 8 x 64 x 64 x 128, 21 MB, 1008 and 643;
-/// 8 x 56 x 56 x 256, 32 MB, 3084 and 1029, bf16 671 and 525; 3x3/2 over 8 x 64 x 64 x 128 1352 and 842.)
-inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{14} << 20;
 /// Windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB. Row by row, one thread: 5x5/2 averages over 16 MB 1152 and 2318, 7x7/2 over 8 MB 649 and 978.)
 inline constexpr std::int64_t kFetchedBytes = std::int64_t{4} << 20;
