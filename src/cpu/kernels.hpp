@@ -53,6 +53,13 @@ std::vector<Target> targets();
 
 const RowKernels* kernels_of(DType dtype, const Target& target);
 
+/// The entry of one of Highway's tables for the instruction set, or for the best one below it where nothing was compiled for that.
+template <class Function>
+Function* best_up_to(Function* const* table, std::size_t target) {
+  while (table[target] == nullptr) ++target;
+  return table[target];
+}
+
 // One function per translation unit.
 const RowKernels* kernels_f32(std::size_t target);
 const RowKernels* kernels_f64(std::size_t target);

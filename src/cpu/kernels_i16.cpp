@@ -17,6 +17,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote::simd {
 HWY_EXPORT(KernelsI16);
-const RowKernels* kernels_i16(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsI16)[target](); }
+const RowKernels* kernels_i16(std::size_t target) { return best_up_to(HWY_DISPATCH_TABLE(KernelsI16), target)(); }
 }  // namespace cenote::simd
 #endif

@@ -17,6 +17,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote::simd {
 HWY_EXPORT(KernelsI32);
-const RowKernels* kernels_i32(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsI32)[target](); }
+const RowKernels* kernels_i32(std::size_t target) { return best_up_to(HWY_DISPATCH_TABLE(KernelsI32), target)(); }
 }  // namespace cenote::simd
 #endif

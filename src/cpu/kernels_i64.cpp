@@ -17,6 +17,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace cenote::simd {
 HWY_EXPORT(KernelsI64);
-const RowKernels* kernels_i64(std::size_t target) { return HWY_DISPATCH_TABLE(KernelsI64)[target](); }
+const RowKernels* kernels_i64(std::size_t target) { return best_up_to(HWY_DISPATCH_TABLE(KernelsI64), target)(); }
 }  // namespace cenote::simd
 #endif
