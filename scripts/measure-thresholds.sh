@@ -21,7 +21,10 @@ kComparedTaps|0 4 12 30|(vgg16|googlenet|yolo-spp-5).*f32 channels_last backward
 kPrefetchBytes|0 512 4096|(vgg16-1|audio-4|photo).*f32.*backward$
 kFetchBytes|2048 8192 32768|(vgg16-1|squeezenet|photo).*f32 planar forward$
 kFetchedBytes|1048576 4194304 33554432|(resnet50|alexnet|unet3d).*planar forward$
-kStreamIndexBytes|10485760 20971520 33554432|((resnet50|googlenet|unet3d).*forward_indices|(densenet|avg3d).*channels_last backward)$
+kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forward_indices$
+kStreamGradientBytes|20971520 31457280 41943040|(densenet|avg3d|vgg16-1).*channels_last backward$
+kSharedVectors|16 24 64|(resnet50|alexnet|squeezenet|inception).*channels_last forward$
+kStraightTileBytes|12288 24576 98304|(inception-avg|pspnet|avg).*channels_last forward$
 kApartBytes|16384 32768 262144|(adaptive-max|global-max).*planar backward$
 kLeastOverlapping|16 24 40|(googlenet|yolo-spp-5|alexnet).*planar backward$
 kLeastExpanded|8 12 64|(densenet|avg-7|pspnet|avg3d).*planar backward$

@@ -13,8 +13,8 @@
 #include "cpu/plane_kernel.hpp"
 #include "cpu/row_work.hpp"
 #include "cpu/scatter_kernel.hpp"
+#include "cpu/straight_columns_kernel.hpp"
 #include "cpu/strip_kernel.hpp"
-#include "cpu/sum_columns_kernel.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
@@ -67,8 +67,8 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_winner_kernel(described);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_straight_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_sum_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_line_kernel(described, target);

@@ -67,8 +67,8 @@ std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, cons
   for (const Axis* axis : {&height, &width}) {
     if (axis->rule != WindowRule::sliding || axis->dilation != 1) return nullptr;
   }
-  const std::int64_t most_taps = height.stride < height.kernel ? kMostColumnTaps : kMostApartTaps;
-  if (depth.output > kMostColumnSlices || width.kernel > most_taps || height.kernel > most_taps / width.kernel)
+  if (depth.output > kMostColumnSlices || width.kernel > kMostColumnTaps ||
+      height.kernel > kMostColumnTaps / width.kernel)
     return nullptr;
   ColumnBandPlan plan{};
   plan.source = row_plan.source;

@@ -7,7 +7,6 @@
 #define HWY_TARGET_INCLUDE "cpu/column_bands.cpp"
 #include <hwy/foreach_target.h>
 
-#include "cpu/column_stretches-inl.h"
 #include "cpu/noticed_nan-inl.h"
 #include "cpu/unroll.hpp"
 
@@ -137,71 +136,6 @@ HWY_INLINE void FindTaps(const ColumnBandPlan& plan, std::int64_t o, std::int64_
     offsets[t] = larger(0, smaller(plan.width - 1, o * plan.apart - plan.left + t)) * plan.channels;
 }
 
-/// One row of outputs, whose windows share nothing with those of others: all that counts is that memory is read in long stretches. (2x2/2 over 136 x 136 x 256,
-/// one thread: 3.4 to 3.9 ms 4 vectors at a time, 1.3 to 1.5 ms 16.)
-struct SingleRow {
-  static constexpr int kMost = HWY_MAX_BYTES == 64 ? 16 : 8;
-
-  const ColumnBandPlan& plan;
-  const ColumnBand& band;
-
-  template <int kVectors>
-  HWY_NOINLINE void Fold(const Stretches& stretches) const {
-    std::int64_t offsets[kMostColumnTaps];
-    for (std::int64_t o = 0; o < plan.columns; ++o) {
-      FindTaps(plan, o, offsets);
-      for (std::int64_t s = 0; s < stretches.count; ++s)
-        FoldOutput<kVectors>(stretches, offsets, stretches[s], o * plan.channels + stretches[s]);
-    }
-  }
-
-  /// kVectors vectors of channels, from `c` on, of an output, tap after tap.
-  template <int kVectors>
-  HWY_INLINE void FoldOutput(const Stretches& stretches, const std::int64_t* offsets, std::int64_t c,
-                             std::int64_t to) const {
-    const hn::ScalableTag<float> d;
-    using V = hn::Vec<decltype(d)>;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    auto place = [&](int v) HWY_ATTR CENOTE_ALWAYS_INLINE { return PlaceInStretch<kVectors>(stretches, v, lanes); };
-    // Several, so that none waits for another; as vectors they take registers.
-    constexpr int kNoticing = HWY_MAX_BYTES == 64 && kVectors >= 8 ? 4 : 1;
-    V best[kVectors];
-    NoticedNaN<decltype(d)> noticed[kNoticing];
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) best[v] = hn::Set(d, IdentityOf<simd::HWY_NAMESPACE::Fold::max, float>());
-    for (std::int64_t z = 0; z < band.slices; ++z) {
-      for (int i = 0; i < band.count; ++i) {
-        const float* source = band.source[i] + z * band.slice_step + c;
-        for (std::int64_t t = 0; t < plan.taps; ++t) {
-          const float* from = source + offsets[t];
-          asm("" : "+r"(from));  // one address, see LoadTap
-          CENOTE_UNROLL
-          for (int v = 0; v < kVectors; v += 2) {
-            const V a = hn::LoadU(d, from + place(v));
-            const V b = v + 1 < kVectors ? hn::LoadU(d, from + place(v + 1)) : a;
-            noticed[v / 2 % kNoticing].Show(a, b);
-            best[v] = hn::Max(a, best[v]);
-            if (v + 1 < kVectors) best[v + 1] = hn::Max(b, best[v + 1]);
-          }
-        }
-      }
-    }
-    bool nan = false;
-    CENOTE_UNROLL
-    for (int v = 0; v < kNoticing; ++v) nan = nan || noticed[v].any();
-    if (HWY_UNLIKELY(nan)) return FoldBandAgain(plan, band, offsets, c, 1, stretches.step, to);
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      float* at = band.target[0] + to + place(v);
-      if (band.streams) {
-        hn::Stream(best[v], d, at);
-      } else {
-        hn::StoreU(best[v], d, at);
-      }
-    }
-  }
-};
-
 /// The columns of a band, one after the other.
 template <int kRows, int kTaps>
 HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand& band) {
@@ -241,8 +175,6 @@ HWY_INLINE void FoldBand(const ColumnBandPlan& plan, const ColumnBand& band) {
 void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end) {
   const RowTensor &source = plan.source, &target = plan.target;
   const bool streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
-  const Stretches stretches =
-      CutEvenly(plan.channels, static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>())), SingleRow::kMost);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t n = unit / plan.bands / plan.depths, od = unit / plan.bands % plan.depths;
     const std::int64_t first = unit % plan.bands * plan.band, last = smaller(first + plan.band, plan.rows);
@@ -267,7 +199,7 @@ void MaxOfColumnBands(const ColumnBandPlan& plan, const RowPointers& pointers, s
       } else if (rows == 2) {
         FoldBand<2>(plan, band);
       } else {
-        FoldInStretches<SingleRow::kMost>(SingleRow{plan, band}, stretches);
+        FoldBand<1>(plan, band);
       }
       row += rows;
     }

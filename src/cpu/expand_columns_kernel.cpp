@@ -58,7 +58,7 @@ std::unique_ptr<Kernel> make_expand_columns_kernel(const Described& described, c
   if (divides) std::copy_n(row_plan.row_factors.begin(), 2, plan.row_factors);
   plan.column_factor = row_plan.column_factor;
   if (plan.column_factor.empty()) plan.column_factor.push_back(row_plan.uniform_factor);
-  plan.streams = described.bytes_moved >= kStreamIndexBytes && row_plan.whole_lines;
+  plan.streams = described.bytes_moved >= kStreamGradientBytes && row_plan.whole_lines;
   plan.pitch = static_cast<std::size_t>(plan.channels + 15) / 16 * 16;
   const bool overlap = plan.kernel > plan.stride;
   plan.bytes = overlap ? kMostSeenColumns * plan.pitch * sizeof(float) : 0;

@@ -39,8 +39,20 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
-/// Taps of windows that are summed up straight in long stretches of channels, at most: not measured beside others.
-inline constexpr std::int64_t kMostSummedTaps = 27;
+/// Columns of many channels are folded straight from their taps, as many vectors at once as registers hold. (Two threads, four vectors at once by a loop that asks more of each tap, and 16: 2x2/2 maxima over
+/// 8 x 136 x 136 x 64 975 us and 530, over 8 x 112 x 112 x 128 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
+/// 7x7/7 over that 226 and 168.) Maxima whose windows share rows as well where columns have so many vectors; times that an element is read at most. (1x9/1 maxima over 8 x 56 x 56 x 128 324 and 209, 1x5/1 236 and
+/// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113.)
+inline constexpr std::int64_t kTileVectors = 16;
+inline constexpr std::int64_t kSharedVectors = 24;
+inline constexpr double kMostReadings = 9;
+/// Sums whose windows share rows are taken in tiles whose rows stay in an L1, of so many columns of outputs at least (5x5/2 averages 71 us row by row and 48 in tiles, 50 without them; of 12 to 96 KiB none differs
+/// by more than 5 %); and threads want so many units to share: not measured.
+inline constexpr std::int64_t kStraightTileBytes = 24 * 1024;
+inline constexpr std::int64_t kFewestTileColumns = 8;
+inline constexpr std::int64_t kManyUnits = 16;
+/// Rows of windows over columns of fewer than four vectors, at most: a page is left for another too soon. (112 x 112, 32 channels, two threads: 76 us row by row, 125 so; 56 x 56 23 and 23.)
+inline constexpr std::int64_t kMostNarrowRows = 64;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
@@ -129,8 +141,6 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 /// 3x3/2 over 4 x 56 x 56 73 us a row at a time, 61 with two rows, 58 with four; 4 x 64 x 64 94, 80, 86; 4x4/2 over that 155, 112, 128; 5x5/2 over 4 x 112 x 112 706, 493, 662. 3x3/1 over
 /// 28 x 28 15.6 with one and 9.0 with four.) Slices of outputs that have a table: not measured.
 inline constexpr std::int64_t kAliasBytes = 4096;
-/// Taps of windows that share no rows, at most: more are read in too small pieces. (14 x 14 over 8 x 14 x 14 x 1024, two threads: 60 us, 50 straight from the taps.)
-inline constexpr std::int64_t kMostApartTaps = 16;
 /// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
 /// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
 inline constexpr std::int64_t kMostNarrowTaps = 16;
@@ -232,10 +242,11 @@ inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// So do gradients of maxima that fill whole lines of columns, and those of whole planes. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
 /// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
 /// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
-/// And gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. (Two threads, twice in turns, through the caches and around them. 16 to 18 MB: 2x2/2 averages over 8 x 56 x 56 x 128 150 to 161 us and
-/// 485 to 517, maxima over 16 x 32 x 100 x 64 175 to 274 and 467 to 484, f64 201 to 263 and 383 to 385, bf16 averages over 8 x 56 x 56 x 256 253 to 343 and 477 to 492, 2x2x2/2 over 2 x 48 x 48 x 48 x 16 275 to 288 and 392
-/// to 423; 30 MB: 2x2x2/2 over 16 x 56 x 56 x 128 1134 to 1357 and 747 to 773; 32 MB: 2x2/2 averages over 8 x 56 x 56 x 256 1516 to 1595 and 958 to 985.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
+/// And gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. It depends on what share of the last-level cache a call gets: where others leave it alone, through the caches
+/// and around them (two threads, in turns) 2x2/2 maxima over 64 x 32 x 32 x 64, 22 MB, 184 to 260 us and 364, 2x2x2 averages, 29 MB, 483 to 538 and 597, 2x2x2/2 maxima over 16 x 56 x 56 x 128, 30 MB, 380 to 472 and
+/// 493, 2x2/2 averages over 8 x 56 x 56 x 256, 32 MB, 640 and 596; where they do not the last two took 1134 to 1357 and 747 to 773, 1516 to 1595 and 958 to 985, and the other libraries longer still.
+inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{30} << 20;
 /// Windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB. Row by row, one thread: 5x5/2 averages over 16 MB 1152 and 2318, 7x7/2 over 8 MB 649 and 978.)
 inline constexpr std::int64_t kFetchedBytes = std::int64_t{4} << 20;

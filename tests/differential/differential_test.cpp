@@ -111,7 +111,7 @@ TEST(Differential, EveryRemainderOfChannels) {
   }
 }
 
-/// Every length of the stretches that columns are cut into where windows share nothing, whole vectors and not.
+/// Every length of the stretches that columns are cut into where outputs are folded straight from their taps, whole vectors and not.
 TEST(Differential, EveryStretchOfChannels) {
   const auto settings = every_target();
   for (int vectors = 1; vectors <= 34; ++vectors) {
@@ -123,6 +123,9 @@ TEST(Differential, EveryStretchOfChannels) {
       expect_right("avg2d f32 nhwc " + c + " h5w7 k3 s3 p1 nopad nan fwd", settings);
       expect_right("avg2d bf16 nhwc " + c + " h5w7 k3 s3 p1 fwd", settings);
       expect_right("avg3d f32 ndhwc " + c + " d2h2w5 k2 fwd", settings);
+      expect_right("sum2d f32 nhwc " + c + " h3w6 k2x3 s1x2 nan fwd", settings);
+      expect_right("avg2d bf16 nhwc " + c + " h4w5 k3 s1 p1 nan fwd", settings);
+      expect_right("max2d f32 nhwc " + c + " h4w7 k1x3 s1x2 p0x1 nan fwd", settings);
     }
   }
 }
@@ -151,6 +154,29 @@ TEST(Differential, EveryKernelStrideAndDilation) {
 
 /// Each way the CPU backend can take, at sizes where it takes it: small planes side by side, tall and wide windows, outputs straight
 /// from their taps, scatters by planes, rows, columns and bands.
+/// Windows of every width, apart and overlapping, over columns of many channels: sums that slide along in registers and in L1, long ones in lanes, tiles of channels and of
+/// columns, maxima that share rows.
+TEST(Differential, EveryWindowOfColumns) {
+  const auto settings = every_target();
+  for (int kernel = 1; kernel <= 18; ++kernel) {
+    const std::string k = std::to_string(kernel);
+    expect_right("aavg2d f32 nhwc n1c300 h" + k + "w" + k + " out1 fwd", settings);
+    expect_right("avg2d bf16 nhwc n1c70 h20w40 k2x" + k + " s2x" + k + " zeros fwd", settings);
+    for (int stride = 1; stride <= 5; ++stride) {
+      const std::string window =
+          " k3x" + k + " s2x" + std::to_string(stride) + " p1x" + std::to_string(kernel / 2) + " ceil fwd";
+      expect_right("avg2d f32 nhwc n1c21 h7w40" + window + " nopad", settings);
+      expect_right("sum2d bf16 nhwc n1c72 h7w40" + window + " nan", settings);
+      expect_right("max2d f32 nhwc n1c259 h7w40" + window + " ties", settings);
+    }
+    if (kernel > 8) continue;
+    expect_right("avg2d f32 nhwc n1c40 h9w41 k2x" + k + " s1x2 d1x2 fwd", settings);
+    expect_right("avg2d f32 nhwc n1c1100 h9w30 k3x" + k + " s1 fwd", settings);
+    expect_right("sum3d f32 ndhwc n1c35 d4h5w20 k2x3x" + k + " s1 fwd", settings);
+    expect_right("max3d f32 ndhwc n1c270 d4h5w20 k2x3x" + k + " s1x2x2 zeros fwd", settings);
+  }
+}
+
 TEST(Differential, EveryWayToDoIt) {
   const auto settings = every_target();
   for (const char* values : {"", " ties", " nan", " zeros"}) {
