@@ -22,6 +22,7 @@ kPrefetchBytes|0 512 4096|(vgg16-1|audio-4|photo).*f32.*backward$
 kFetchBytes|2048 8192 32768|(vgg16-1|squeezenet|photo).*f32 planar forward$
 kFetchedBytes|1048576 4194304 33554432|(resnet50|alexnet|unet3d).*planar forward$
 kStreamIndexBytes|10485760 20971520 33554432|(resnet50|googlenet|unet3d).*forward_indices$
+kStreamSmallBytes|8388608 16777216 33554432|(resnet50|densenet|avg-7|unet3d|avg3d).*channels_last forward$
 kStreamGradientBytes|20971520 31457280 41943040|(densenet|avg3d|vgg16-1).*channels_last backward$
 kSharedVectors|16 24 64|(resnet50|alexnet|squeezenet|inception).*channels_last forward$
 kStraightTileBytes|12288 24576 98304|(inception-avg|pspnet|avg).*channels_last forward$

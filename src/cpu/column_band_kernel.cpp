@@ -89,7 +89,7 @@ std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, cons
   plan.band = band_of(p, row_plan, described.bytes_moved >= kSerialBytes);
   plan.bands = ceil_div(plan.rows, plan.band);
   for (std::int64_t z = 0; z < depth.output; ++z) plan.slices.push_back(source_rows_of(p, 0, z, false));
-  plan.streams = row_plan.streams && row_plan.whole_lines;
+  plan.streams = streams_columns(row_plan, described.bytes_moved);
   return std::make_unique<ColumnBandKernel>(described, std::move(plan), function);
 }
 

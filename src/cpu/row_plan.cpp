@@ -550,6 +550,13 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   return true;
 }
 
+bool streams_columns(const RowPlan& plan, std::int64_t bytes) {
+  const Problem& p = plan.problem;
+  const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
+  const bool small = outputs * 2 <= plane_size(p) && bytes >= kStreamSmallBytes;
+  return plan.whole_lines && (plan.streams || small);
+}
+
 UnitCursor::UnitCursor(const RowPlan& p, std::int64_t unit)
     : plan(p),
       depths(p.transposed ? p.problem.axis[0].input : p.problem.axis[0].output),

@@ -146,6 +146,9 @@ enum class RowTask : std::uint8_t { fold, sum_backward, max_backward };
 bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::size_t vector_bytes, RowPlan& plan,
                    std::int64_t inner = 0);
 
+/// Whether columns of the forward are written around the caches: of calls beyond them, and where the result is small beside an input that may stay there.
+bool streams_columns(const RowPlan& plan, std::int64_t bytes);
+
 /// The most source rows of an output row that is folded straight from its taps.
 inline constexpr int kDirectRows = 64;
 

@@ -91,7 +91,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   std::vector<double> factors = row_plan.column_factor;
   if (factors.empty()) factors.push_back(row_plan.uniform_factor);
   plan.in_lanes = row_plan.sums_in_lanes;
-  plan.streams = row_plan.streams;
+  plan.streams = streams_columns(row_plan, described.bytes_moved);
 
   const std::int64_t columns = width.output / joined;
   const std::int64_t slice_rows = p.batch * static_cast<std::int64_t>(plan.slices.size());

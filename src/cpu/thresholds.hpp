@@ -237,6 +237,9 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 /// Calls that move at least this many bytes write their results around the caches, and fetch early what they read down the rows: as many as the
 /// last cache of most cores holds. (What the system says it holds is often the sum over all of a package's caches.)
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
+/// And where the result is at most half of the input, in columns that are whole lines: the input has the last-level cache to itself. (Two threads, through the caches and around them: 2x2/2 maxima over 64 x 32 x 32 x 64,
+/// 21 MB, 131 us and 107, over 8 x 112 x 112 x 64, 32 MB, 283 to 292 and 249, 3x3/2 over 4 x 147 x 147 x 64 393 to 402 and 284 to 358, 54 x 54 x 256, 30 MB, 358 to 425 and 276 to 310; 16 MB as fast either way.)
+inline constexpr std::int64_t kStreamSmallBytes = std::int64_t{16} << 20;
 /// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
 /// So do gradients of maxima that fill whole lines of columns, and those of whole planes. (Two threads, channels-last: 3x3/2 over 4 x 147 x 147 x 64, 29 MB, 1009 to 1499 us and 738 to 766; 2x2x2/2 over
