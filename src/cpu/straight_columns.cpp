@@ -277,6 +277,77 @@ HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, cons
   }
 }
 
+/// To `count` vectors of sums the next kRows rows are added, or they begin with those.
+template <class Channels, int kRows>
+HWY_NOINLINE void AddRowsToSums(const typename Channels::Bits* from, std::int64_t row_step, std::int64_t count,
+                                bool fresh, float* sums) {
+  const ColumnLanes d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto add = [&](auto vectors) HWY_ATTR CENOTE_ALWAYS_INLINE {
+    constexpr int kSums = Channels::kParts * vectors();
+    // The parts of a vector lie side by side.
+    auto place = [&](int v) HWY_ATTR CENOTE_ALWAYS_INLINE {
+      return (v % vectors() * Channels::kParts + v / vectors()) * lanes;
+    };
+    ColumnVector sum[kSums];
+    Channels::Load(from, sum);
+    if (!fresh) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kSums; ++v) sum[v] = hn::Add(hn::LoadU(d, sums + place(v)), sum[v]);
+    }
+    CENOTE_UNROLL
+    for (int y = 1; y < kRows; ++y) {
+      ColumnVector more[kSums];
+      Channels::Load(from + y * row_step, more);
+      CENOTE_UNROLL
+      for (int v = 0; v < kSums; ++v) sum[v] = hn::Add(sum[v], more[v]);
+    }
+    CENOTE_UNROLL
+    for (int v = 0; v < kSums; ++v) hn::StoreU(sum[v], d, sums + place(v));
+    from += vectors() * Channels::kElements;
+    sums += kSums * lanes;
+  };
+  constexpr int kMost = 4 / Channels::kParts;
+  for (; count >= kMost; count -= kMost) add(std::integral_constant<int, kMost>{});
+  for (; count > 0; --count) add(std::integral_constant<int, 1>{});
+}
+
+/// Windows of many rows that are taken in lanes: some rows at a time, as they lie in memory; the sums of all columns wait in `sums`.
+template <class Channels>
+HWY_NOINLINE void SumOfTallRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor, float* sums) {
+  const ColumnLanes d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t count = run.taps * run.channels / Channels::kElements;  // of vectors in a row of the window
+  const std::int64_t column = run.channels / Channels::kElements * Channels::kParts * lanes;
+  for (std::int64_t o = 0; o < run.outputs; ++o) {
+    const typename Channels::Bits* slice = run.source + o * run.apart;
+    bool fresh = true;
+    for (std::int64_t z = 0; z < run.slices; ++z, slice += run.slice_step) {
+      std::int64_t y = 0;
+      auto add = [&](auto rows) HWY_ATTR {
+        for (; y + rows() <= run.rows; y += rows(), fresh = false)
+          AddRowsToSums<Channels, rows()>(slice + y * run.row_step, run.row_step, count, fresh, sums);
+      };
+      add(std::integral_constant<int, 8>{});
+      add(std::integral_constant<int, 2>{});
+      add(std::integral_constant<int, 1>{});
+    }
+    typename Channels::Bits* target = run.target + o * run.channels;
+    for (std::int64_t x = 0; x < column; x += Channels::kParts * lanes, target += Channels::kElements) {
+      ColumnVector total[Channels::kParts];
+      CENOTE_UNROLL
+      for (int part = 0; part < Channels::kParts; ++part) {
+        LaneSums<ColumnLanes> lane_sums(d);
+        for (std::int64_t tap = 0; tap < run.taps; ++tap)
+          lane_sums.Add(tap, hn::LoadU(d, sums + tap * column + x + part * lanes));
+        total[part] = lane_sums.Total();
+      }
+      divisor.Apply(d, total);
+      Channels::Store(total, run.streams, target);
+    }
+  }
+}
+
 /// kSums vectors of channels of all outputs of a run, kApart columns apart: each column is summed up once, and stays in registers as long as a window of kTaps sees it.
 template <class Channels, int kTaps, int kApart, int kSums>
 HWY_INLINE void SlideAlong(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor, std::int64_t c) {
@@ -364,7 +435,8 @@ HWY_NOINLINE void SlideOverRun(const StraightRun<typename Channels::Bits>& run, 
 }
 
 template <class Channels>
-HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor) {
+HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor, float* tall_sums) {
+  if (tall_sums != nullptr) return SumOfTallRun<Channels>(run, divisor, tall_sums);
   const std::int64_t columns = run.apart / run.step;
   const bool slides = run.outputs > 1 && run.apart % run.step == 0 && columns < run.taps && run.taps <= kMostRingTaps;
   if (slides && !run.in_lanes) {
@@ -435,13 +507,14 @@ void MaxOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, 
 
 template <class Channels>
 void SumOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
-                  char*) {
+                  char* scratch) {
+  auto* tall_sums = plan.bytes > 0 ? reinterpret_cast<float*>(scratch) : nullptr;
   double known = 1;
   Divisor divisor;
   ForStraightRuns<typename Channels::Bits>(plan, pointers, begin, end, [&](const auto& run, double factor) HWY_ATTR {
     if (factor != known) divisor = Divisor(static_cast<float>(factor));
     known = factor;
-    SumRun<Channels>(run, divisor);
+    SumRun<Channels>(run, divisor, tall_sums);
   });
 }
 

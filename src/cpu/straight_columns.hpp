@@ -33,9 +33,9 @@ struct StraightColumnsPlan {
   std::vector<ColumnTile> tiles;
   // Divisor of an output = the row factors of its slice and its row, where there are any, * that of its column.
   std::vector<double> row_factors[2];
-  bool in_lanes;  // long windows are summed up in lanes, see LaneSums
-  bool streams;   // the target is written around the caches where it begins with a line: then all its columns do
-  std::size_t bytes;
+  bool in_lanes;      // long windows are summed up in lanes, see LaneSums
+  bool streams;       // the target is written around the caches where it begins with a line: then all its columns do
+  std::size_t bytes;  // of scratch: the sums of a window's columns, where windows are taken some rows at a time
 
   // Of work: one after the other the tiles of each band, bands, slices of outputs, batch entries. Where windows share rows, a unit has all tiles of its band.
   std::int64_t tiles_apart;  // tiles.size() where tiles are units of their own, else 1

@@ -69,7 +69,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     if (shares_rows && taps <= kMostColumnTaps && (height.stride == 1 || channels < kSharedVectors * lanes))
       return nullptr;
   }
-  if (row_plan.inner < 4 * lanes && (max || height.kernel > kMostNarrowRows)) return nullptr;
+  if (max && row_plan.inner < 4 * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
   if (!max && (row_plan.tall || doubles || (row_plan.sums_in_lanes && shares_columns))) return nullptr;
@@ -128,6 +128,16 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     if (end == channels) break;
   }
   if (plan.tiles_apart > 1) plan.tiles_apart = static_cast<std::int64_t>(plan.tiles.size());
+  // Windows of many rows are read as memory lies, in whole vectors.
+  std::int64_t most_taps = 1, most_rows = 1;
+  for (const RowRange& seen : plan.rows) most_rows = larger(most_rows, seen.count);
+  for (const ColumnTile& tile : plan.tiles) {
+    for (const AlikeOutputs& run : tile.runs) most_taps = larger(most_taps, run.taps);
+  }
+  const std::int64_t sums = most_taps * channels * 4;
+  if (!max && plan.in_lanes && plan.step == 1 && most_rows >= kTallRows && tile_channels == channels &&
+      channels % lanes == 0 && sums <= kBlockBytes)
+    plan.bytes = static_cast<std::size_t>(sums);
   const std::int64_t units = plan.units(p.batch);
   return make_unit_kernel(described, std::move(plan), units, function,
                           "vectors across channels, as many as registers hold: each output straight from its taps");

@@ -51,8 +51,8 @@ inline constexpr double kMostReadings = 9;
 inline constexpr std::int64_t kStraightTileBytes = 24 * 1024;
 inline constexpr std::int64_t kFewestTileColumns = 8;
 inline constexpr std::int64_t kManyUnits = 16;
-/// Rows of windows over columns of fewer than four vectors, at most: a page is left for another too soon. (112 x 112, 32 channels, two threads: 76 us row by row, 125 so; 56 x 56 23 and 23.)
-inline constexpr std::int64_t kMostNarrowRows = 64;
+/// Windows of so many rows that are summed up in lanes are taken some rows at a time, as memory lies. (Two threads: averages of 8 x 56 x 56 x 256 207 us and 150, of 8 x 112 x 112 x 64 318 and 155.)
+inline constexpr std::int64_t kTallRows = 32;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
