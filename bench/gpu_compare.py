@@ -2,7 +2,7 @@
 """Pools the suite's shapes on the GPU with cenote (through its C interface), PyTorch (eager and compiled) and cuDNN, in one run.
 
     python3 bench/gpu_compare.py --library build/release/lib/libcenote.so [--suite FILE] [--filter REGEX]
-                                 [--peers eager,compile,cudnn] [--saved window|flat64] [--json FILE] [--markdown FILE]
+                                 [--peers eager,compile,cudnn] [--saved window|flat64] [--seconds N] [--json FILE] [--markdown FILE]
 
 Every row: results compared first, then device events around each call, the L2 cache overwritten before each, medians. Share: of the
 bandwidth of a large device-to-device copy measured in the same run, counting the fewest bytes the op must move. Ratio: the best
@@ -24,6 +24,7 @@ import os
 import re
 import statistics
 import sys
+import time
 import warnings
 
 import torch
@@ -517,6 +518,7 @@ def main():
     parser.add_argument("--saved", default="window", choices=list(INDEX_KINDS),
                         help="indices that cenote's max backward is given: those its tape keeps (default), or torch's")
     parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=math.inf, help="no row begins later than this; what there is by then is written")
     parser.add_argument("--json")
     parser.add_argument("--markdown", help="the table as a page")
     options = parser.parse_args()
@@ -536,12 +538,15 @@ def main():
     copy_gbps = clock.copy_gbps()
     device = torch.cuda.get_device_name()
     print(f"{device}, torch {torch.__version__}, copy {copy_gbps:.0f} GB/s")
-    rows = []
+    rows, skipped, last_begin = [], 0, time.monotonic() + options.seconds
     for case in suite["cases"]:
         for dtype in case["dtypes"]:
             for layout in case["layouts"]:
                 for pass_ in case["passes"]:
                     if not re.search(options.filter, f"{case['name']} {dtype} {layout} {pass_}"):
+                        continue
+                    if time.monotonic() > last_begin:
+                        skipped += 1
                         continue
                     try:
                         row = Row(library, clock, case, dtype, layout, pass_, options.saved).measure(peers, copy_gbps, cudnn)
@@ -551,6 +556,8 @@ def main():
                     row.update(dtype=dtype, layout=layout)
                     rows.append(row)
                     print_row(row)
+    if skipped:
+        print(f"out of time: {skipped} rows left out")
     print_means(rows)
     graph = graph_of_pools(library)
     print(describe_graph(graph))

@@ -607,51 +607,40 @@ TEST(Differential, EveryWayToDoIt) {
   }
 }
 
-/// So large that results go around the caches, in lines that rows share, and source rows are fetched early.
-TEST(Differential, LargerThanTheCaches) {
+/// So large that results go around the caches, in lines that rows share, and source rows are fetched early. A test each: the reference takes its time.
+class LargerThanTheCaches : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LargerThanTheCaches, IsRight) {
   const Threads two(2);
-  for (const char* line : {
-           "max2d f32 nchw n1c9 h1001w1003 k2",
-           "max2d f16 nchw n1c150 h300w301 k2 idx:window bwd",
-           "max2d f32 nchw n1c9 h1001w1003 k3 s2",
-           "max2d f32 nchw n1c9 h1001w1003 k5 s2 p2 fwd",
-           "avg2d f32 nchw n1c9 h1001w1003 k4 fwd",
-           "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
-           "max2d f64 nhwc n1c17 h460w462 k3 s2",
-           "max2d f32 nchw n1c350 h112w113 k3 s2 p1 fwd",
-           "avg2d f32 nchw n1c600 h112w113 k2",
-           "avg2d f32 nchw n1c600 h112w112 k2 bwd",
-           "avg2d f16 nchw n1c700 h150w151 k3 s2 p1 bwd",
-           "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd",
-           "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd",
-           "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd",
-           "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd",
-           "max2d f32 nhwc n1c64 h230w231 k3 s2 p1 fwd",
-           "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
-           "max2d f32 nhwc n1c64 h2w9000 k2 s1 p3x0:4x0 d5x1 fwd",  // some windows are empty
-           "avg2d f32 nhwc n1c64 h260w261 k3 s1 p1 fwd",
-           "avg2d f32 nhwc n1c64 h350w351 k4 fwd",
-           "avg2d f32 nhwc n1c64 h360w361 k2 bwd",
-           "avg2d f32 nhwc n1c80 h330w331 k3 s2 p1 nopad bwd",
-           "avg2d bf16 nhwc n1c96 h430w431 k3 s2 p1 bwd",
-           "avg2d bf16 nhwc n1c96 h430w432 k2 fwd",
-           "avg2d f32 nhwc n1c80 h200w231 k3 s2 p1 nopad bwd",
-           "aavg2d f64 nchw n1c75001 h7w8 out1",
-           "max2d f32 nhwc n1c64 h331w330 k3 s2 p1 idx:window bwd",
-           "max2d f32 nhwc n1c64 h331w330 k2 idx:window bwd",
-           "max2d f32 nhwc n1c64 h331w330 k8 idx:window bwd",
-           "max2d bf16 nhwc n1c96 h291w310 k2x3 idx:window bwd",
-           "max3d f32 ndhwc n1c16 d33h98w97 k2 idx:window bwd",
-           "max2d bf16 nchw n1c70 h330w331 k3 s1 p1 idx:window bwd",
-           "amax2d f64 nhwc n1c150 h120w120 out15",
-           "amax2d f32 nchw n1c90 h301w199 out1 bwd",
-           "amax1d bf16 ncw n3c40001 w101 out1 zeros bwd",
-           "amax1d f16 ncw n1c300001 w33 out1 idx:window bwd",
-           "aavg2d f64 nhwc n1c150 h120w120 out15",
-       }) {
-    expect_right(line, {{"", &two}});
-  }
+  expect_right(GetParam(), {{"", &two}});
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Problems, LargerThanTheCaches,
+    ::testing::Values(
+        "max2d f32 nchw n1c9 h1001w1003 k2", "max2d f16 nchw n1c150 h300w301 k2 idx:window bwd",
+        "max2d f32 nchw n1c9 h1001w1003 k3 s2", "max2d f32 nchw n1c9 h1001w1003 k5 s2 p2 fwd",
+        "avg2d f32 nchw n1c9 h1001w1003 k4 fwd", "avg2d f32 nchw n1c9 h1001w1003 k3 s2",
+        "max2d f64 nhwc n1c17 h460w462 k3 s2", "max2d f32 nchw n1c350 h112w113 k3 s2 p1 fwd",
+        "avg2d f32 nchw n1c600 h112w113 k2", "avg2d f32 nchw n1c600 h112w112 k2 bwd",
+        "avg2d f16 nchw n1c700 h150w151 k3 s2 p1 bwd", "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd",
+        "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd", "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd",
+        "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd", "max2d f32 nhwc n1c64 h230w231 k3 s2 p1 fwd",
+        "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
+        "max2d f32 nhwc n1c64 h2w9000 k2 s1 p3x0:4x0 d5x1 fwd",  // some windows are empty
+        "avg2d f32 nhwc n1c64 h260w261 k3 s1 p1 fwd", "avg2d f32 nhwc n1c64 h350w351 k4 fwd",
+        "avg2d f32 nhwc n1c64 h360w361 k2 bwd", "avg2d f32 nhwc n1c80 h330w331 k3 s2 p1 nopad bwd",
+        "avg2d bf16 nhwc n1c96 h430w431 k3 s2 p1 bwd", "avg2d bf16 nhwc n1c96 h430w432 k2 fwd",
+        "avg2d f32 nhwc n1c80 h200w231 k3 s2 p1 nopad bwd", "aavg2d f64 nchw n1c75001 h7w8 out1",
+        "max2d f32 nhwc n1c64 h331w330 k3 s2 p1 idx:window bwd", "max2d f32 nhwc n1c64 h331w330 k2 idx:window bwd",
+        "max2d f32 nhwc n1c64 h331w330 k8 idx:window bwd", "max2d bf16 nhwc n1c96 h291w310 k2x3 idx:window bwd",
+        "max3d f32 ndhwc n1c16 d33h98w97 k2 idx:window bwd", "max2d bf16 nchw n1c70 h330w331 k3 s1 p1 idx:window bwd",
+        "amax2d f64 nhwc n1c150 h120w120 out15", "amax2d f32 nchw n1c90 h301w199 out1 bwd",
+        "amax1d bf16 ncw n3c40001 w101 out1 zeros bwd", "amax1d f16 ncw n1c300001 w33 out1 idx:window bwd",
+        "aavg2d f64 nhwc n1c150 h120w120 out15",
+        // Results that are small beside an input which may stay in the caches.
+        "max2d f32 nhwc n1c64 h300w301 k2 fwd", "max2d f32 nhwc n1c400 h120w121 k3 s2 nan fwd",
+        "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd"));
 
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
