@@ -15,6 +15,7 @@ inline constexpr std::int64_t kMostRingTaps = 8;
 struct AlikeOutputs {
   std::int64_t first, count;
   std::int64_t column, taps, apart;  // where the first window begins, its columns, and columns from window to window
+  std::int64_t skipped;              // columns cut off in front
   double factor;                     // of the divisor, see StraightColumnsPlan
 };
 
@@ -24,8 +25,32 @@ struct ColumnTile {
   std::vector<AlikeOutputs> runs;
 };
 
+/// The index of the first tap of a run of outputs, and the differences to others.
+struct RunCodes {
+  std::int32_t first, slice, row, tap, apart;
+};
+
+/// What indices are: positions in the plane, or taps of the whole window.
+struct ColumnCodeRule {
+  bool flat;
+  std::int64_t height, width;  // of the plane
+  std::int64_t kernel,
+      step;  // columns of the whole window, 0 where it is as large as what is seen of it; from tap to tap
+
+  RunCodes of(const RowRange& slices, const RowRange& rows, const AlikeOutputs& run) const {
+    auto code = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+    if (flat)
+      return {code((slices.first * height + rows.first) * width + run.column), code(slices.step * height * width),
+              code(rows.step * width), code(step), code(run.apart)};
+    const std::int64_t columns = kernel == 0 ? run.taps : kernel;
+    return {code((slices.skipped * rows.whole + rows.skipped) * columns + run.skipped), code(rows.whole * columns),
+            code(columns), 1, 0};
+  }
+};
+
 struct StraightColumnsPlan {
-  RowTensor source, target;
+  RowTensor source, target, indices;
+  ColumnCodeRule codes;
   std::int64_t channels;
   std::int64_t step;                   // columns from tap to tap
   std::vector<RowRange> slices, rows;  // of inputs that each slice and row of outputs sees
@@ -50,6 +75,7 @@ using StraightColumnsFn = void (*)(const StraightColumnsPlan&, const RowPointers
 
 /// Null where there is none for the element type and instruction set.
 StraightColumnsFn max_of_columns(std::size_t target, DType dtype);
+StraightColumnsFn indexed_max_of_columns(std::size_t target, DType dtype, DType index);
 StraightColumnsFn sum_of_columns(std::size_t target, DType dtype);
 
 }  // namespace cenote::simd

@@ -24,7 +24,8 @@ std::vector<AlikeOutputs> runs_of(const Axis& axis, const std::vector<double>& f
   for (std::int64_t o = first; o < last; ++o) {
     const Window w = window(axis, o);
     const double factor = factors.size() == 1 ? factors[0] : factors[static_cast<std::size_t>(o)];
-    if (!runs.empty() && runs.back().taps == w.count && runs.back().factor == factor) {
+    if (!runs.empty() && runs.back().taps == w.count && runs.back().factor == factor &&
+        runs.back().skipped == w.skipped) {
       AlikeOutputs& run = runs.back();
       const std::int64_t apart = w.first - (run.column + (run.count - 1) * run.apart);
       if (run.count == 1) run.apart = apart;
@@ -33,7 +34,7 @@ std::vector<AlikeOutputs> runs_of(const Axis& axis, const std::vector<double>& f
         continue;
       }
     }
-    runs.push_back({o, 1, w.first, w.count, 1, factor});
+    runs.push_back({o, 1, w.first, w.count, 1, w.skipped, factor});
   }
   return runs;
 }
@@ -46,15 +47,18 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
   const Axis &height = p.axis[1], &width = p.axis[2];
-  const bool max = p.reduction == Reduction::max && !p.with_indices && !p.absolute;
+  const bool max = p.reduction == Reduction::max && !p.absolute;
   if (!max && p.reduction != Reduction::sum && p.reduction != Reduction::average) return nullptr;
-  const StraightColumnsFn function =
-      max ? max_of_columns(target.index, p.dtype) : sum_of_columns(target.index, p.dtype);
+  const StraightColumnsFn function = !max             ? sum_of_columns(target.index, p.dtype)
+                                     : p.with_indices ? indexed_max_of_columns(target.index, p.dtype, p.index_dtype)
+                                                      : max_of_columns(target.index, p.dtype);
   const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
   // Where windows are one column wide and next to each other, a row is one column of all its channels.
-  const std::int64_t joined = is_identity(width) ? width.input : 1, channels = joined * row_plan.inner;
+  const std::int64_t joined = is_identity(width) && !p.with_indices ? width.input : 1,
+                     channels = joined * row_plan.inner;
   if (function == nullptr || row_plan.inner == 1 || channels < lanes || !row_plan.source.dense ||
-      !row_plan.target.dense || has_empty_windows(p) || width.output > kMostColumns)
+      !row_plan.target.dense || (p.with_indices && !row_plan.indices.dense) || has_empty_windows(p) ||
+      width.output > kMostColumns)
     return nullptr;
   const bool shares_rows = shares(p.axis[0]) || shares(height), shares_columns = shares(width);
   if (max && (shares_rows || shares_columns)) {
@@ -66,15 +70,17 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     }
     if (readings > kMostReadings) return nullptr;
     // Several rows of outputs at a time, but for columns of very many channels: the longer their stretches the better.
-    if (shares_rows && taps <= kMostColumnTaps && (height.stride == 1 || channels < kSharedVectors * lanes))
+    if (!p.with_indices && shares_rows && taps <= kMostColumnTaps &&
+        (height.stride == 1 || channels < kSharedVectors * lanes))
       return nullptr;
   }
   if (max && row_plan.inner < 4 * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
   if (!max && (row_plan.tall || doubles || (row_plan.sums_in_lanes && shares_columns))) return nullptr;
-  // Rows that windows share are fetched early elsewhere.
-  if (row_plan.streams && (!row_plan.whole_lines || (shares_rows && row_plan.fetch_ahead != 0))) return nullptr;
+  // Rows of large calls that do not follow each other are fetched early elsewhere.
+  const bool fetched = row_plan.fetch_ahead != 0 && (shares_rows || p.with_indices);
+  if (row_plan.streams && (!row_plan.whole_lines || fetched)) return nullptr;
   const bool divides = p.reduction == Reduction::average && p.divisor_override == 0;
   for (int a = 0; a < 2; ++a) {
     if (row_plan.source_rows[a].empty() || (divides && row_plan.row_factors[a].empty())) return nullptr;
@@ -83,6 +89,9 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   StraightColumnsPlan plan{};
   plan.source = row_plan.source;
   plan.target = row_plan.target;
+  plan.indices = row_plan.indices;
+  plan.codes = {row_plan.code_kind == Codes::flat, height.input, width.input,
+                row_plan.uneven_windows ? 0 : width.kernel, width.dilation};
   plan.channels = channels;
   plan.step = width.dilation;
   plan.slices = row_plan.source_rows[0];
@@ -91,7 +100,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   std::vector<double> factors = row_plan.column_factor;
   if (factors.empty()) factors.push_back(row_plan.uniform_factor);
   plan.in_lanes = row_plan.sums_in_lanes;
-  plan.streams = streams_columns(row_plan, described.bytes_moved);
+  plan.streams = p.with_indices ? row_plan.streams : streams_columns(row_plan, described.bytes_moved);
 
   const std::int64_t columns = width.output / joined;
   const std::int64_t slice_rows = p.batch * static_cast<std::int64_t>(plan.slices.size());
@@ -123,7 +132,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     for (std::int64_t o = 0; o < columns; o += tile_columns) {
       plan.tiles.push_back({c, end,
                             joined == 1 ? runs_of(width, factors, o, smaller(o + tile_columns, columns))
-                                        : std::vector<AlikeOutputs>{{0, 1, 0, 1, 1, factors[0]}}});
+                                        : std::vector<AlikeOutputs>{{0, 1, 0, 1, 1, 0, factors[0]}}});
     }
     if (end == channels) break;
   }

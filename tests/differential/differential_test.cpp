@@ -119,6 +119,8 @@ TEST(Differential, EveryStretchOfChannels) {
       const std::string c = "n1c" + std::to_string(16 * vectors + rest);
       expect_right("max2d f32 nhwc " + c + " h4w19 k2 ties fwd", settings);
       expect_right("max2d f32 nhwc " + c + " h5w7 k3 s3 p1 nan fwd", settings);
+      expect_right("max2d f32 nhwc " + c + " h5w7 k3 s2 p1 ties fwd idx:window", settings);
+      expect_right("max2d f32 nhwc " + c + " h5w7 k3 s1 p1 nan fwd idx:flat32", settings);
       expect_right("avg2d f32 nhwc " + c + " h4w5 k2 fwd", settings);
       expect_right("avg2d f32 nhwc " + c + " h5w7 k3 s3 p1 nopad nan fwd", settings);
       expect_right("avg2d bf16 nhwc " + c + " h5w7 k3 s3 p1 fwd", settings);
@@ -168,6 +170,7 @@ TEST(Differential, EveryWindowOfColumns) {
       expect_right("avg2d f32 nhwc n1c21 h7w40" + window + " nopad", settings);
       expect_right("sum2d bf16 nhwc n1c72 h7w40" + window + " nan", settings);
       expect_right("max2d f32 nhwc n1c259 h7w40" + window + " ties", settings);
+      expect_right("max2d f32 nhwc n2c70 h7w40" + window + " nan idx:window", settings);
     }
     expect_right(
         "aavg2d f32 nhwc n1c32 h" + std::to_string(30 + kernel) + "w" + std::to_string(7 * kernel) + " out1x2 nan fwd",
@@ -175,7 +178,10 @@ TEST(Differential, EveryWindowOfColumns) {
     expect_right("avg2d bf16 nhwc n3c128 h50w" + std::to_string(8 + kernel) + " k" + std::to_string(31 + kernel) +
                      "x8 s40x8 fwd",
                  settings);
+    expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " ties fwd idx:window", settings);
+    expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " zeros fwd", settings);
     if (kernel > 8) continue;
+    expect_right("max3d f32 ndhwc n2c70 d4h5w20 k2x3x" + k + " s1x2x2 p1x1x0 d1x1x2 ceil nan fwd idx:window", settings);
     expect_right("avg2d f32 nhwc n1c40 h9w41 k2x" + k + " s1x2 d1x2 fwd", settings);
     expect_right("avg2d f32 nhwc n1c1100 h9w30 k3x" + k + " s1 fwd", settings);
     expect_right("sum3d f32 ndhwc n1c35 d4h5w20 k2x3x" + k + " s1 fwd", settings);
@@ -640,7 +646,8 @@ INSTANTIATE_TEST_SUITE_P(
         "aavg2d f64 nhwc n1c150 h120w120 out15",
         // Results that are small beside an input which may stay in the caches.
         "max2d f32 nhwc n1c64 h300w301 k2 fwd", "max2d f32 nhwc n1c400 h120w121 k3 s2 nan fwd",
-        "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd"));
+        "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "max2d f32 nhwc n1c64 h270w272 k2 nan fwd",
+        "max2d f32 nhwc n1c16 h500w503 k2 fwd idx:window", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd"));
 
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {

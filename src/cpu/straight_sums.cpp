@@ -1,51 +1,18 @@
-// Columns of many channels, each output straight from its taps: few instructions besides a load and a maximum or a sum for each tap, and memory read in
-// stretches as long as registers allow.
+// Averages and sums of columns of many channels, each output straight from its taps, or from sums of columns that windows share.
 #include "cpu/straight_columns.hpp"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "cpu/straight_columns.cpp"
+#define HWY_TARGET_INCLUDE "cpu/straight_sums.cpp"
 #include <hwy/foreach_target.h>
 
 #include "cpu/along-inl.h"
-#include "cpu/noticed_nan-inl.h"
 #include "cpu/quotient-inl.h"
-#include "cpu/unroll.hpp"
+#include "cpu/straight_columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
-
-using ColumnLanes = hn::ScalableTag<float>;
-using ColumnVector = hn::Vec<ColumnLanes>;
-
-/// f32: a vector of channels is a vector.
-struct SingleChannels {
-  using Bits = float;
-  static constexpr int kParts = 1;
-  static constexpr int kMost =
-      HWY_MAX_BYTES == 64 ? 16 : 8;  // vectors of channels that registers hold, half of them for what is on its way
-  static constexpr std::int64_t kElements = hn::MaxLanes(ColumnLanes());
-
-  template <int kVectors>
-  static HWY_INLINE void Load(const float* from, ColumnVector (&to)[kVectors]) {
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) to[v] = hn::LoadU(ColumnLanes(), from + v * kElements);
-  }
-
-  template <int kVectors>
-  static HWY_INLINE void Store(const ColumnVector (&values)[kVectors], bool streams, float* to) {
-    CENOTE_UNROLL
-    for (int v = 0; v < kVectors; ++v) {
-      float* at = to + v * kElements;
-      if (streams) {
-        hn::Stream(values[v], ColumnLanes(), at);
-      } else {
-        hn::StoreU(values[v], ColumnLanes(), at);
-      }
-    }
-  }
-};
 
 /// bf16: two channels lie in each lane of a vector of 32 bits, the upper one an f32 but for bits to be cut off, the lower one a shift away from it. They are
 /// summed up apart, rounded apart and put together again: nothing is spread over wider vectors.
@@ -94,102 +61,6 @@ struct PairedChannels {
     return hn::Add(word, hn::Add(odd, hn::Set(Words(), 0x7fffU)));
   }
 };
-
-/// Outputs that are alike, and what they see. All but counts in elements.
-template <class Bits>
-struct StraightRun {
-  const Bits* source;  // the first tap of the first window
-  std::int64_t slices, rows, taps;
-  std::int64_t slice_step, row_step, step;  // from one to the next
-  std::int64_t outputs, apart, channels;    // apart: from window to window; channels: from output to output
-  std::int64_t channel, end;                // those of each column that are folded
-  Bits* target;
-  bool in_lanes, streams;
-};
-
-/// Calls work<vectors>(channel) for channels [c, end), kMost vectors of kElements at a time and then fewer; the ragged end from its last whole vector.
-template <int kMost, std::int64_t kElements, class Work>
-HWY_INLINE void ForStretches(std::int64_t c, std::int64_t end, const Work& work) {
-  for (; c + kMost * kElements <= end; c += kMost * kElements) work(std::integral_constant<int, kMost>{}, c);
-  auto at_most_once = [&](auto vectors) HWY_ATTR CENOTE_ALWAYS_INLINE {
-    if constexpr (vectors() < kMost) {
-      if (c + vectors() * kElements <= end) {
-        work(vectors, c);
-        c += vectors() * kElements;
-      }
-    }
-  };
-  at_most_once(std::integral_constant<int, 8>{});
-  at_most_once(std::integral_constant<int, 4>{});
-  at_most_once(std::integral_constant<int, 2>{});
-  at_most_once(std::integral_constant<int, 1>{});
-  if (c < end) work(std::integral_constant<int, 1>{}, end - kElements);
-}
-
-/// Calls work(first tap) for the rows of a window that begins `at`, in order.
-template <class Bits, class Work>
-HWY_INLINE void ForRows(const StraightRun<Bits>& run, const Bits* at, const Work& work) {
-  const std::int64_t rows = run.rows, row_step = run.row_step;
-  for (std::int64_t z = 0; z < run.slices; ++z, at += run.slice_step) {
-    const Bits* from = at;
-    for (std::int64_t y = 0; y < rows; ++y, from += row_step) work(from);
-  }
-}
-
-/// `elements` of an output by the rule: where there is a NaN.
-HWY_NOINLINE inline void MaxAgain(const StraightRun<float>& run, const float* at, std::int64_t elements, float* to) {
-  const ColumnLanes d;
-  for (std::int64_t x = 0; x < elements; x += SingleChannels::kElements) {
-    Accumulator<ColumnLanes, Fold::max, false> best{hn::Set(d, IdentityOf<Fold::max, float>())};
-    ForRows(run, at + x, [&](const float* from) HWY_ATTR {
-      for (std::int64_t t = 0; t < run.taps; ++t) best.Next(d, hn::LoadU(d, from + t * run.step), nullptr);
-    });
-    hn::StoreU(best.value, d, to + x);
-  }
-}
-
-/// kVectors vectors of an output, in row-major order, so that ties come out right by themselves; NaN, which the instruction for a maximum loses, is only
-/// noticed, two vectors at a time.
-template <int kVectors>
-HWY_INLINE void MaxOfTaps(const StraightRun<float>& run, const float* at, float* to) {
-  // Several, so that none waits for another; without masks they take registers.
-  constexpr int kNoticing = HWY_MAX_BYTES < 64 || kVectors < 4 ? 1 : smaller(kVectors / 2, 4);
-  const ColumnLanes d;
-  NoticedNaN<ColumnLanes> noticed[kNoticing];
-  ColumnVector best[kVectors];
-  CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) best[v] = hn::Set(d, IdentityOf<Fold::max, float>());
-  const std::int64_t taps = run.taps, step = run.step;
-  ForRows(run, at, [&](const float* from) HWY_ATTR CENOTE_ALWAYS_INLINE {
-    for (std::int64_t t = 0; t < taps; ++t, from += step) {
-      asm("" : "+r"(from));  // one address for all
-      CENOTE_UNROLL
-      for (int v = 0; v < kVectors; v += 2) {
-        const auto a = hn::LoadU(d, from + v * SingleChannels::kElements);
-        const auto b = v + 1 < kVectors ? hn::LoadU(d, from + (v + 1) * SingleChannels::kElements) : a;
-        noticed[v / 2 % kNoticing].Show(a, b);
-        best[v] = hn::Max(a, best[v]);
-        if (v + 1 < kVectors) best[v + 1] = hn::Max(b, best[v + 1]);
-      }
-    }
-  });
-  bool nan = false;
-  CENOTE_UNROLL
-  for (int v = 0; v < kNoticing; ++v) nan = nan || noticed[v].any();
-  if (HWY_UNLIKELY(nan)) return MaxAgain(run, at, kVectors * SingleChannels::kElements, to);
-  SingleChannels::Store(best, run.streams, to);
-}
-
-HWY_NOINLINE inline void MaxOfRun(const StraightRun<float>& run) {
-  const float* at = run.source;
-  float* target = run.target;
-  for (std::int64_t o = 0; o < run.outputs; ++o, at += run.apart, target += run.channels) {
-    ForStretches<SingleChannels::kMost, SingleChannels::kElements>(
-        run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
-          MaxOfTaps<vectors()>(run, at + c, target + c);
-        });
-  }
-}
 
 /// kSums vectors of what the rows hold from `at` on, added up down them. kRows: how many in a single slice, 0 where only known at run time.
 template <class Channels, int kRows, int kSums>
@@ -448,77 +319,20 @@ HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Di
   SumOfRun<Channels, 0>(run, divisor);
 }
 
-/// Calls work(run, factor of the divisor) for units [begin, end).
-template <class Bits, class Work>
-HWY_INLINE void ForStraightRuns(const StraightColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin,
-                                std::int64_t end, const Work& work) {
-  const RowTensor &source = plan.source, &target = plan.target;
-  const auto heights = static_cast<std::int64_t>(plan.rows.size()),
-             depths = static_cast<std::int64_t>(plan.slices.size());
-  const std::int64_t bands = plan.bands(), units_of_band = plan.tiles_apart;
-  const auto tiles = static_cast<std::int64_t>(plan.tiles.size());
-  StraightRun<Bits> run{};
-  run.step = plan.step * plan.channels;
-  run.channels = plan.channels;
-  run.in_lanes = plan.in_lanes;
-  run.streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
-  for (std::int64_t unit = begin; unit < end; ++unit) {
-    const std::int64_t part = unit % units_of_band, band = unit / units_of_band % bands;
-    const std::int64_t od = unit / units_of_band / bands % depths, n = unit / units_of_band / bands / depths;
-    const RowRange& slices = plan.slices[static_cast<std::size_t>(od)];
-    const std::int64_t last = smaller((band + 1) * plan.band, heights);
-    run.slices = slices.count;
-    run.slice_step = slices.step * source.depth;
-    for (std::int64_t t = tiles * part / units_of_band; t < tiles * (part + 1) / units_of_band; ++t) {
-      const ColumnTile& tile = plan.tiles[static_cast<std::size_t>(t)];
-      run.channel = tile.channel;
-      run.end = tile.end;
-      for (std::int64_t oh = band * plan.band; oh < last; ++oh) {
-        const RowRange& seen = plan.rows[static_cast<std::size_t>(oh)];
-        run.rows = seen.count;
-        run.row_step = seen.step * source.height;
-        const Bits* from = static_cast<const Bits*>(pointers.source) + n * source.outer_major +
-                           slices.first * source.depth + seen.first * source.height;
-        Bits* to =
-            static_cast<Bits*>(pointers.target) + n * target.outer_major + od * target.depth + oh * target.height;
-        const double factor = plan.row_factors[0].empty() ? 1
-                                                          : plan.row_factors[0][static_cast<std::size_t>(od)] *
-                                                                plan.row_factors[1][static_cast<std::size_t>(oh)];
-        for (const AlikeOutputs& alike : tile.runs) {
-          run.source = from + alike.column * plan.channels;
-          run.taps = alike.taps;
-          run.outputs = alike.count;
-          run.apart = alike.apart * plan.channels;
-          run.target = to + alike.first * plan.channels;
-          work(run, factor * alike.factor);
-        }
-      }
-    }
-  }
-  if (run.streams) hwy::FlushStream();
-}
-
 /// See StraightColumnsFn.
-void MaxOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
-                  char*) {
-  ForStraightRuns<float>(plan, pointers, begin, end,
-                         [](const StraightRun<float>& run, double) HWY_ATTR { MaxOfRun(run); });
-}
-
 template <class Channels>
 void SumOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                   char* scratch) {
   auto* tall_sums = plan.bytes > 0 ? reinterpret_cast<float*>(scratch) : nullptr;
   double known = 1;
   Divisor divisor;
-  ForStraightRuns<typename Channels::Bits>(plan, pointers, begin, end, [&](const auto& run, double factor) HWY_ATTR {
-    if (factor != known) divisor = Divisor(static_cast<float>(factor));
-    known = factor;
-    SumRun<Channels>(run, divisor, tall_sums);
-  });
+  ForStraightRuns<typename Channels::Bits>(plan, pointers, begin, end,
+                                           [&](const auto& run, double factor, const RunPlace&) HWY_ATTR {
+                                             if (factor != known) divisor = Divisor(static_cast<float>(factor));
+                                             known = factor;
+                                             SumRun<Channels>(run, divisor, tall_sums);
+                                           });
 }
-
-StraightColumnsFn MaxOfColumnsOf(DType dtype) { return dtype == DType::f32 ? MaxOfColumns : nullptr; }
 
 StraightColumnsFn SumOfColumnsOf(DType dtype) {
   if (dtype == DType::f32) return SumOfColumns<SingleChannels>;
@@ -527,7 +341,6 @@ StraightColumnsFn SumOfColumnsOf(DType dtype) {
 
 #else
 
-StraightColumnsFn MaxOfColumnsOf(DType) { return nullptr; }
 StraightColumnsFn SumOfColumnsOf(DType) { return nullptr; }
 
 #endif
@@ -537,11 +350,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace cenote::simd {
-HWY_EXPORT(MaxOfColumnsOf);
 HWY_EXPORT(SumOfColumnsOf);
-StraightColumnsFn max_of_columns(std::size_t target, DType dtype) {
-  return HWY_DISPATCH_TABLE(MaxOfColumnsOf)[target](dtype);
-}
 StraightColumnsFn sum_of_columns(std::size_t target, DType dtype) {
   return HWY_DISPATCH_TABLE(SumOfColumnsOf)[target](dtype);
 }
