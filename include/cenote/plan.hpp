@@ -106,7 +106,7 @@ class CENOTE_API Plan {
 
   /// One line: the kernel chosen, the instruction set, and why.
   const std::string& explain() const noexcept;
-  /// The instruction set chosen ("AVX3"), or "cuda".
+  /// The instruction set chosen ("AVX3"), or "cuda". Integers of more than a byte are folded with AVX2 at most.
   const std::string& target() const noexcept;
   /// Fewest bytes the op must move: each input read once, each result written once.
   std::int64_t bytes_moved() const noexcept;

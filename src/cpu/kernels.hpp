@@ -53,10 +53,12 @@ std::vector<Target> targets();
 
 const RowKernels* kernels_of(DType dtype, const Target& target);
 
-/// The entry of one of Highway's tables for the instruction set, or for the best one below it where nothing was compiled for that.
-template <class Function>
-Function* best_up_to(Function* const* table, std::size_t target) {
-  while (table[target] == nullptr) ++target;
+/// The entry of one of Highway's tables for the instruction set, or for the best one below it where nothing was compiled for that; the baseline always is. Such kernels have shorter vectors
+/// than the target's: whoever takes `vector_bytes` from them and a function of another file from the target must not mix the two.
+template <class Function, std::size_t kSize>
+Function* best_up_to(Function* const (&table)[kSize], std::size_t target) {
+  if (target >= kSize) target = kSize - 1;  // one entry: nothing but the baseline was compiled
+  while (table[target] == nullptr && target + 1 < kSize) ++target;
   return table[target];
 }
 

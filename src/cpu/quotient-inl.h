@@ -9,10 +9,13 @@
 #include "cpu/convert-inl.h"
 #include "cpu/unroll.hpp"
 
+#include <cmath>
+#include <cstdint>
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 
-/// What sums are divided by: none is -0. A division takes no longer than other instructions here. (In place of it a product with the reciprocal, put right by what it leaves over: averages 3x3/1 over 8 x 35 x 35 x 288
+/// What sums are divided by. Of a -0, which sums are not, the sign is kept or not. A division takes no longer than other instructions here. (In place of it a product with the reciprocal, put right by what it leaves over: averages 3x3/1 over 8 x 35 x 35 x 288
 /// 225 us and 180, 3x3/2 over 42 x 42 x 168 89 and 79.)
 class Divisor {
  public:

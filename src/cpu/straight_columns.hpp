@@ -25,9 +25,9 @@ struct ColumnTile {
   std::vector<AlikeOutputs> runs;
 };
 
-/// The index of the first tap of a run of outputs, and the differences to others.
+/// The index of the first tap of a run of outputs, and the differences to others. Unsigned: what is behind the last may be beyond 2^31.
 struct RunCodes {
-  std::int32_t first, slice, row, tap, apart;
+  std::uint32_t first, slice, row, tap, apart;
 };
 
 /// What indices are: positions in the plane, or taps of the whole window.
@@ -38,7 +38,7 @@ struct ColumnCodeRule {
       step;  // columns of the whole window, 0 where it is as large as what is seen of it; from tap to tap
 
   RunCodes of(const RowRange& slices, const RowRange& rows, const AlikeOutputs& run) const {
-    auto code = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+    auto code = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     if (flat)
       return {code((slices.first * height + rows.first) * width + run.column), code(slices.step * height * width),
               code(rows.step * width), code(step), code(run.apart)};

@@ -93,9 +93,13 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   plan.codes = {row_plan.code_kind == Codes::flat, height.input, width.input,
                 row_plan.uneven_windows ? 0 : width.kernel, width.dilation};
   plan.channels = channels;
-  plan.step = width.dilation;
+  plan.step = width.kernel > 1 ? width.dilation : 1;
   plan.slices = row_plan.source_rows[0];
   plan.rows = row_plan.source_rows[1];
+  // What is behind a single tap is never looked at, wherever its dilation would put it.
+  for (auto* ranges : {&plan.slices, &plan.rows}) {
+    for (RowRange& seen : *ranges) seen.step = seen.count > 1 ? seen.step : 1;
+  }
   if (divides) std::copy_n(row_plan.row_factors.begin(), 2, plan.row_factors);
   std::vector<double> factors = row_plan.column_factor;
   if (factors.empty()) factors.push_back(row_plan.uniform_factor);

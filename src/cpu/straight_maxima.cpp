@@ -13,6 +13,10 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 
+/// Where NaN are noticed for so many vectors: in several places, so that none waits for another; without masks they take registers.
+template <int kVectors>
+inline constexpr int kNoticing = HWY_MAX_BYTES < 64 || kVectors < 4 ? 1 : smaller(kVectors / 2, 4);
+
 /// `elements` of an output by the rule: where there is a NaN.
 HWY_NOINLINE inline void MaxAgain(const StraightRun<float>& run, const float* at, std::int64_t elements, float* to) {
   const ColumnLanes d;
@@ -29,10 +33,9 @@ HWY_NOINLINE inline void MaxAgain(const StraightRun<float>& run, const float* at
 /// noticed, two vectors at a time.
 template <int kVectors>
 HWY_INLINE void MaxOfTaps(const StraightRun<float>& run, const float* at, float* to) {
-  // Several, so that none waits for another; without masks they take registers.
-  constexpr int kNoticing = HWY_MAX_BYTES < 64 || kVectors < 4 ? 1 : smaller(kVectors / 2, 4);
   const ColumnLanes d;
-  NoticedNaN<ColumnLanes> noticed[kNoticing];
+  constexpr int kPlaces = kNoticing<kVectors>;
+  NoticedNaN<ColumnLanes> noticed[kPlaces];
   ColumnVector best[kVectors];
   CENOTE_UNROLL
   for (int v = 0; v < kVectors; ++v) best[v] = hn::Set(d, IdentityOf<Fold::max, float>());
@@ -44,7 +47,7 @@ HWY_INLINE void MaxOfTaps(const StraightRun<float>& run, const float* at, float*
       for (int v = 0; v < kVectors; v += 2) {
         const auto a = hn::LoadU(d, from + v * SingleChannels::kElements);
         const auto b = v + 1 < kVectors ? hn::LoadU(d, from + (v + 1) * SingleChannels::kElements) : a;
-        noticed[v / 2 % kNoticing].Show(a, b);
+        noticed[v / 2 % kPlaces].Show(a, b);
         best[v] = hn::Max(a, best[v]);
         if (v + 1 < kVectors) best[v + 1] = hn::Max(b, best[v + 1]);
       }
@@ -52,7 +55,7 @@ HWY_INLINE void MaxOfTaps(const StraightRun<float>& run, const float* at, float*
   });
   bool nan = false;
   CENOTE_UNROLL
-  for (int v = 0; v < kNoticing; ++v) nan = nan || noticed[v].any();
+  for (int v = 0; v < kPlaces; ++v) nan = nan || noticed[v].any();
   if (HWY_UNLIKELY(nan)) return MaxAgain(run, at, kVectors * SingleChannels::kElements, to);
   SingleChannels::Store(best, run.streams, to);
 }
@@ -73,22 +76,22 @@ template <class Index>
 struct IndexedRun {
   StraightRun<float> values;
   Index* indices;
-  std::int32_t code, slice_code, row_code, step_code, apart_code;
-  bool streams;  // the indices
+  RunCodes codes;
+  bool stream_indices;
 };
 
 /// Calls work(tap, code) for the taps of a window that begins `at`, in order.
 template <class Index, class Work>
-HWY_INLINE void ForTaps(const IndexedRun<Index>& run, const float* at, std::int32_t code, const Work& work) {
+HWY_INLINE void ForTaps(const IndexedRun<Index>& run, const float* at, std::uint32_t code, const Work& work) {
   const std::int64_t taps = run.values.taps, step = run.values.step;
-  const std::int32_t step_code = run.step_code;
-  for (std::int64_t z = 0; z < run.values.slices; ++z, at += run.values.slice_step, code += run.slice_code) {
+  const std::uint32_t tap_code = run.codes.tap;
+  for (std::int64_t z = 0; z < run.values.slices; ++z, at += run.values.slice_step, code += run.codes.slice) {
     const float* row = at;
-    std::int32_t row_code = code;
-    for (std::int64_t y = 0; y < run.values.rows; ++y, row += run.values.row_step, row_code += run.row_code) {
+    std::uint32_t row_code = code;
+    for (std::int64_t y = 0; y < run.values.rows; ++y, row += run.values.row_step, row_code += run.codes.row) {
       const float* from = row;
-      std::int32_t c = row_code;
-      for (std::int64_t t = 0; t < taps; ++t, from += step, c += step_code) work(from, c);
+      std::uint32_t c = row_code;
+      for (std::int64_t t = 0; t < taps; ++t, from += step, c += tap_code) work(from, static_cast<std::int32_t>(c));
     }
   }
 }
@@ -121,12 +124,12 @@ HWY_INLINE void StoreIndices(hn::Vec<ColumnCodes> codes, bool streams, Index* to
 
 /// As MaxAgain.
 template <class Index>
-HWY_NOINLINE void IndexedMaxAgain(const IndexedRun<Index>& run, const float* at, std::int32_t code,
+HWY_NOINLINE void IndexedMaxAgain(const IndexedRun<Index>& run, const float* at, std::uint32_t code,
                                   std::int64_t elements, float* to, Index* indices) {
   const ColumnLanes d;
   for (std::int64_t x = 0; x < elements; x += SingleChannels::kElements) {
     Accumulator<ColumnLanes, Fold::max_indexed, false> best{hn::Set(d, IdentityOf<Fold::max, float>()),
-                                                            hn::Set(ColumnCodes(), code)};
+                                                            hn::Set(ColumnCodes(), static_cast<std::int32_t>(code))};
     ForTaps(run, at + x, code, [&](const float* from, std::int32_t c) HWY_ATTR {
       best.Next(d, hn::LoadU(d, from), [&]() HWY_ATTR { return hn::Set(ColumnCodes(), c); });
     });
@@ -137,18 +140,18 @@ HWY_NOINLINE void IndexedMaxAgain(const IndexedRun<Index>& run, const float* at,
 
 /// kVectors vectors of an output and the codes of their first maxima. NaN as in MaxOfTaps.
 template <int kVectors, class Index>
-HWY_INLINE void IndexedMaxOfTaps(const IndexedRun<Index>& run, const float* at, std::int32_t first_code, float* to,
+HWY_INLINE void IndexedMaxOfTaps(const IndexedRun<Index>& run, const float* at, std::uint32_t first_code, float* to,
                                  Index* indices) {
-  constexpr int kNoticing = HWY_MAX_BYTES < 64 || kVectors < 4 ? 1 : smaller(kVectors / 2, 4);
   const ColumnLanes d;
   const ColumnCodes di;
-  NoticedNaN<ColumnLanes> noticed[kNoticing];
+  constexpr int kPlaces = kNoticing<kVectors>;
+  NoticedNaN<ColumnLanes> noticed[kPlaces];
   ColumnVector best[kVectors];
   hn::Vec<ColumnCodes> codes[kVectors];
   CENOTE_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     best[v] = hn::Set(d, IdentityOf<Fold::max, float>());
-    codes[v] = hn::Set(di, first_code);  // an infinity below all is its window's first
+    codes[v] = hn::Set(di, static_cast<std::int32_t>(first_code));  // an infinity below all is its window's first
   }
   ForTaps(run, at, first_code, [&](const float* from, std::int32_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
     asm("" : "+r"(from));  // one address for all
@@ -161,18 +164,19 @@ HWY_INLINE void IndexedMaxOfTaps(const IndexedRun<Index>& run, const float* at, 
     for (int v = 0; v < kVectors; v += 2) {
       const auto a = hn::LoadU(d, from + v * SingleChannels::kElements);
       const auto b = v + 1 < kVectors ? hn::LoadU(d, from + (v + 1) * SingleChannels::kElements) : a;
-      noticed[v / 2 % kNoticing].Show(a, b);
+      noticed[v / 2 % kPlaces].Show(a, b);
       join(v, a);
       if (v + 1 < kVectors) join(v + 1, b);
     }
   });
   bool nan = false;
   CENOTE_UNROLL
-  for (int v = 0; v < kNoticing; ++v) nan = nan || noticed[v].any();
+  for (int v = 0; v < kPlaces; ++v) nan = nan || noticed[v].any();
   if (HWY_UNLIKELY(nan)) return IndexedMaxAgain(run, at, first_code, kVectors * SingleChannels::kElements, to, indices);
   SingleChannels::Store(best, run.values.streams, to);
   CENOTE_UNROLL
-  for (int v = 0; v < kVectors; ++v) StoreIndices(codes[v], run.streams, indices + v * SingleChannels::kElements);
+  for (int v = 0; v < kVectors; ++v)
+    StoreIndices(codes[v], run.stream_indices, indices + v * SingleChannels::kElements);
 }
 
 template <class Index>
@@ -181,7 +185,7 @@ HWY_NOINLINE void IndexedMaxOfRun(const IndexedRun<Index>& run) {
   const float* at = values.source;
   float* target = values.target;
   Index* indices = run.indices;
-  std::int32_t code = run.code;
+  std::uint32_t code = run.codes.first;
   for (std::int64_t o = 0; o < values.outputs; ++o) {
     ForStretches<HWY_MAX_BYTES == 64 ? 8 : 4, SingleChannels::kElements>(
         values.channel, values.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
@@ -190,7 +194,7 @@ HWY_NOINLINE void IndexedMaxOfRun(const IndexedRun<Index>& run) {
     at += values.apart;
     target += values.channels;
     indices += values.channels;
-    code += run.apart_code;
+    code += run.codes.apart;
   }
 }
 
@@ -212,7 +216,7 @@ void IndexedMaxOfColumns(const StraightColumnsPlan& plan, const RowPointers& poi
         const RowTensor& t = plan.indices;
         Index* indices = static_cast<Index*>(pointers.indices) + place.n * t.outer_major + place.od * t.depth +
                          place.oh * t.height + place.alike.first * plan.channels;
-        IndexedMaxOfRun<Index>({run, indices, codes.first, codes.slice, codes.row, codes.tap, codes.apart, streams});
+        IndexedMaxOfRun<Index>({run, indices, codes, streams});
       });
   if (streams) hwy::FlushStream();
 }

@@ -42,7 +42,7 @@ inline constexpr std::int64_t kFewDirectTaps = 9;
 /// Columns of many channels are folded straight from their taps, as many vectors at once as registers hold. (Two threads, four vectors at once by a loop that asks more of each tap, and 16: 2x2/2 maxima over
 /// 8 x 136 x 136 x 64 975 us and 530, over 8 x 112 x 112 x 128 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
 /// 7x7/7 over that 226 and 168.) Maxima whose windows share rows as well where columns have so many vectors; times that an element is read at most. (1x9/1 maxima over 8 x 56 x 56 x 128 324 and 209, 1x5/1 236 and
-/// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113.) With indices eight at once, whatever windows share. (2x2/2 over 8 x 224 x 224 x 32 1870 us and 1510 to 1600, 3x3/1 over
+/// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113.) With indices eight at once, whatever windows share. (2x2/2 over 4 x 224 x 224 x 64 1870 us and 1510 to 1600, 3x3/1 over
 /// 8 x 14 x 14 x 512 190 and 121, adaptive 56 to 7 1750 and 1205.)
 inline constexpr std::int64_t kTileVectors = 16;
 inline constexpr std::int64_t kSharedVectors = 24;

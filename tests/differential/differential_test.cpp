@@ -154,8 +154,6 @@ TEST(Differential, EveryKernelStrideAndDilation) {
   }
 }
 
-/// Each way the CPU backend can take, at sizes where it takes it: small planes side by side, tall and wide windows, outputs straight
-/// from their taps, scatters by planes, rows, columns and bands.
 /// Windows of every width, apart and overlapping, over columns of many channels: sums that slide along in registers and in L1, long ones in lanes, tiles of channels and of
 /// columns, maxima that share rows.
 TEST(Differential, EveryWindowOfColumns) {
@@ -189,6 +187,8 @@ TEST(Differential, EveryWindowOfColumns) {
   }
 }
 
+/// Each way the CPU backend can take, at sizes where it takes it: small planes side by side, tall and wide windows, outputs straight
+/// from their taps, scatters by planes, rows, columns and bands.
 TEST(Differential, EveryWayToDoIt) {
   const auto settings = every_target();
   for (const char* values : {"", " ties", " nan", " zeros"}) {
@@ -672,8 +672,9 @@ TEST(Differential, Corners) {
            "unpool2d f32 nchw n0c3 h4w4 k2",                             //
            "fmax2d f32 nchw n0c3 h4w4 k2 out2",                          //
            "amax2d f32 nchw n2c3 h4w4 out0x2 fwd",                       // an output of size 0
-           "max2d f32 nchw n2c3 h8w8 k2 neginf",                         // nothing beats the initial value
-           "max2d f32 nchw n2c3 h8w20 k3 s1 p1 neginf",                  //
+           "max2d f32 nhwc n1c70 h4w5 k1 s1 d2147483647",  // a single tap, and a dilation that leads nowhere
+           "max2d f32 nchw n2c3 h8w8 k2 neginf",           // nothing beats the initial value
+           "max2d f32 nchw n2c3 h8w20 k3 s1 p1 neginf",    //
            "max2d f32 nchw n1c3 h5w100 k3 s1 p1x1000:1x1000 d1x1000 idx:window",  // padding wider than a row
            "max2d f16 nchw n2c3 h9w9 k3 s2 p1 ceil neginf idx:window",            //
            "max3d f32 ncdhw n2c3 d5h8w20 k3 s2 p1 neginf",                        //
