@@ -34,8 +34,8 @@ struct RunCodes {
 struct ColumnCodeRule {
   bool flat;
   std::int64_t height, width;  // of the plane
-  std::int64_t kernel,
-      step;  // columns of the whole window, 0 where it is as large as what is seen of it; from tap to tap
+  std::int64_t kernel;         // columns of the whole window, 0 where it is as large as what is seen of it
+  std::int64_t step;           // from tap to tap
 
   RunCodes of(const RowRange& slices, const RowRange& rows, const AlikeOutputs& run) const {
     auto code = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
@@ -64,7 +64,7 @@ struct StraightColumnsPlan {
 
   // Of work: one after the other the tiles of each band, bands, slices of outputs, batch entries. Where windows share rows, a unit has all tiles of its band.
   std::int64_t tiles_apart;  // tiles.size() where tiles are units of their own, else 1
-  std::int64_t bands() const { return (static_cast<std::int64_t>(rows.size()) + band - 1) / band; }
+  std::int64_t bands() const { return ceil_div(static_cast<std::int64_t>(rows.size()), band); }
   std::int64_t units(std::int64_t batch) const {
     return batch * static_cast<std::int64_t>(slices.size()) * bands() * tiles_apart;
   }

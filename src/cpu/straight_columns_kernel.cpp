@@ -17,6 +17,26 @@ bool shares(const Axis& axis) {
   return axis.output > 1 && axis.rule == WindowRule::sliding && axis.stride < (axis.kernel - 1) * axis.dilation + 1;
 }
 
+/// Rows that any window sees along an axis, at most.
+std::int64_t most_of(const std::vector<RowRange>& rows) {
+  std::int64_t most = 1;
+  for (const RowRange& seen : rows) most = larger(most, seen.count);
+  return most;
+}
+
+/// Whether maxima whose windows share elements are folded faster otherwise: column bands take several rows of outputs at a time, but in shorter stretches.
+bool have_better_ways(const Problem& p, bool shares_rows, std::int64_t vectors) {
+  double readings = 1;
+  std::int64_t taps = 1;
+  for (const Axis& axis : p.axis) {
+    if (axis.output > 1) readings *= static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
+    taps = smaller(taps * smaller(axis.kernel, kMostColumnTaps + 1), kMostColumnTaps + 1);
+  }
+  if (readings > kMostReadings) return true;
+  const bool has_bands = !p.with_indices && shares_rows && taps <= kMostColumnTaps;
+  return has_bands && (p.axis[1].stride == 1 || vectors < kSharedVectors);
+}
+
 /// Outputs [first, last) of a row, alike ones together. `factors`: of the divisors, one for all where there is but one.
 std::vector<AlikeOutputs> runs_of(const Axis& axis, const std::vector<double>& factors, std::int64_t first,
                                   std::int64_t last) {
@@ -39,6 +59,41 @@ std::vector<AlikeOutputs> runs_of(const Axis& axis, const std::vector<double>& f
   return runs;
 }
 
+/// What a unit of work is: rows that windows share stay in an L1; otherwise columns are cut where threads would have too few of them. `joined`: columns that are one.
+void cut_into_tiles(const Problem& p, const std::vector<double>& factors, std::int64_t joined, bool shares_rows,
+                    std::int64_t lanes, StraightColumnsPlan& plan) {
+  const Axis& width = p.axis[2];
+  const std::int64_t columns = width.output / joined, channels = plan.channels;
+  const std::int64_t slice_rows = p.batch * static_cast<std::int64_t>(plan.slices.size());
+  const auto heights = static_cast<std::int64_t>(plan.rows.size());
+  const std::int64_t stretch = kTileVectors * lanes;
+  std::int64_t tile_columns = columns, tile_channels = channels;
+  plan.band = 1;
+  plan.tiles_apart = 1;
+  if (shares_rows) {
+    plan.band = larger(1, heights / ceil_div(kManyUnits, slice_rows));
+    const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+    const std::int64_t elements = kStraightTileBytes / (most_of(plan.slices) * most_of(plan.rows) * size);  // of a row
+    tile_channels = smaller(channels, larger(1, elements / kFewestTileColumns / stretch) * stretch);
+    tile_columns = smaller(columns, larger(kFewestTileColumns, elements / tile_channels / width.stride));
+  } else if (slice_rows * heights < kManyUnits) {
+    const std::int64_t parts = ceil_div(kManyUnits, slice_rows * heights);
+    tile_channels = smaller(channels, larger(1, channels / stretch / parts) * stretch);
+    plan.tiles_apart = ceil_div(channels, tile_channels);
+  }
+  for (std::int64_t c = 0; c < channels; c += tile_channels) {
+    // The last vector of a tile ends with it.
+    const std::int64_t end = channels - c < tile_channels + lanes ? channels : c + tile_channels;
+    for (std::int64_t o = 0; o < columns; o += tile_columns) {
+      plan.tiles.push_back({c, end,
+                            joined == 1 ? runs_of(width, factors, o, smaller(o + tile_columns, columns))
+                                        : std::vector<AlikeOutputs>{{0, 1, 0, 1, 1, 0, factors[0]}}});
+    }
+    if (end == channels) break;
+  }
+  if (plan.tiles_apart > 1) plan.tiles_apart = static_cast<std::int64_t>(plan.tiles.size());
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described, const Target& target,
@@ -57,23 +112,11 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   const std::int64_t joined = is_identity(width) && !p.with_indices ? width.input : 1,
                      channels = joined * row_plan.inner;
   if (function == nullptr || row_plan.inner == 1 || channels < lanes || !row_plan.source.dense ||
-      !row_plan.target.dense || (p.with_indices && !row_plan.indices.dense) || has_empty_windows(p) ||
-      width.output > kMostColumns)
+      !row_plan.target.dense || (p.with_indices && !row_plan.indices.dense) || width.output > kMostColumns ||
+      has_empty_windows(p))
     return nullptr;
   const bool shares_rows = shares(p.axis[0]) || shares(height), shares_columns = shares(width);
-  if (max && (shares_rows || shares_columns)) {
-    double readings = 1;
-    std::int64_t taps = 1;
-    for (const Axis& axis : p.axis) {
-      if (axis.output > 1) readings *= static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
-      taps = smaller(taps * smaller(axis.kernel, kMostColumnTaps + 1), kMostColumnTaps + 1);
-    }
-    if (readings > kMostReadings) return nullptr;
-    // Several rows of outputs at a time, but for columns of very many channels: the longer their stretches the better.
-    if (!p.with_indices && shares_rows && taps <= kMostColumnTaps &&
-        (height.stride == 1 || channels < kSharedVectors * lanes))
-      return nullptr;
-  }
+  if (max && (shares_rows || shares_columns) && have_better_ways(p, shares_rows, channels / lanes)) return nullptr;
   if (max && row_plan.inner < 4 * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
@@ -106,50 +149,15 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   plan.in_lanes = row_plan.sums_in_lanes;
   plan.streams = p.with_indices ? row_plan.streams : streams_columns(row_plan, described.bytes_moved);
 
-  const std::int64_t columns = width.output / joined;
-  const std::int64_t slice_rows = p.batch * static_cast<std::int64_t>(plan.slices.size());
-  const auto heights = static_cast<std::int64_t>(plan.rows.size());
-  const std::int64_t stretch = kTileVectors * lanes;
-  std::int64_t tile_columns = columns, tile_channels = channels;
-  plan.band = 1;
-  plan.tiles_apart = 1;
-  if (shares_rows) {
-    plan.band = larger(1, heights / ceil_div(kManyUnits, slice_rows));
-    std::int64_t most_rows = 1;
-    for (const auto& axis_rows : row_plan.source_rows) {
-      std::int64_t most = 0;
-      for (const RowRange& seen : axis_rows) most = larger(most, seen.count);
-      most_rows *= most;
-    }
-    const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-    const std::int64_t elements = kStraightTileBytes / (most_rows * size);  // of a row
-    tile_channels = smaller(channels, larger(1, elements / kFewestTileColumns / stretch) * stretch);
-    tile_columns = smaller(columns, larger(kFewestTileColumns, elements / tile_channels / width.stride));
-  } else if (slice_rows * heights < kManyUnits) {
-    const std::int64_t parts = ceil_div(kManyUnits, slice_rows * heights);
-    tile_channels = smaller(channels, larger(1, channels / stretch / parts) * stretch);
-    plan.tiles_apart = ceil_div(channels, tile_channels);
-  }
-  for (std::int64_t c = 0; c < channels; c += tile_channels) {
-    // The last vector of a tile ends with it.
-    const std::int64_t end = channels - c < tile_channels + lanes ? channels : c + tile_channels;
-    for (std::int64_t o = 0; o < columns; o += tile_columns) {
-      plan.tiles.push_back({c, end,
-                            joined == 1 ? runs_of(width, factors, o, smaller(o + tile_columns, columns))
-                                        : std::vector<AlikeOutputs>{{0, 1, 0, 1, 1, 0, factors[0]}}});
-    }
-    if (end == channels) break;
-  }
-  if (plan.tiles_apart > 1) plan.tiles_apart = static_cast<std::int64_t>(plan.tiles.size());
+  cut_into_tiles(p, factors, joined, shares_rows, lanes, plan);
   // Windows of many rows are read as memory lies, in whole vectors.
-  std::int64_t most_taps = 1, most_rows = 1;
-  for (const RowRange& seen : plan.rows) most_rows = larger(most_rows, seen.count);
+  std::int64_t most_taps = 1;
   for (const ColumnTile& tile : plan.tiles) {
     for (const AlikeOutputs& run : tile.runs) most_taps = larger(most_taps, run.taps);
   }
   const std::int64_t sums = most_taps * channels * 4;
-  if (!max && plan.in_lanes && plan.step == 1 && most_rows >= kTallRows && tile_channels == channels &&
-      channels % lanes == 0 && sums <= kBlockBytes)
+  if (!max && plan.in_lanes && plan.step == 1 && most_of(plan.rows) >= kTallRows &&
+      plan.tiles.front().end == channels && channels % lanes == 0 && sums <= kBlockBytes)
     plan.bytes = static_cast<std::size_t>(sums);
   const std::int64_t units = plan.units(p.batch);
   return make_unit_kernel(described, std::move(plan), units, function,

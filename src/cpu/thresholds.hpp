@@ -40,15 +40,15 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
 /// Columns of many channels are folded straight from their taps, as many vectors at once as registers hold. (Two threads, four vectors at once by a loop that asks more of each tap, and 16: 2x2/2 maxima over
-/// 8 x 136 x 136 x 64 975 us and 530, over 8 x 112 x 112 x 128 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
+/// 2 x 136 x 136 x 256 975 us and 530, over 8 x 56 x 56 x 256 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
 /// 7x7/7 over that 226 and 168.) Maxima whose windows share rows as well where columns have so many vectors; times that an element is read at most. (1x9/1 maxima over 8 x 56 x 56 x 128 324 and 209, 1x5/1 236 and
-/// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113.) With indices eight at once, whatever windows share. (2x2/2 over 4 x 224 x 224 x 64 1870 us and 1510 to 1600, 3x3/1 over
+/// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113, 3x3/2 over 35 x 35 x 288 86 and 95.) With indices eight at once, whatever windows share. (2x2/2 over 4 x 224 x 224 x 64 1870 us and 1510 to 1600, 3x3/1 over
 /// 8 x 14 x 14 x 512 190 and 121, adaptive 56 to 7 1750 and 1205.)
 inline constexpr std::int64_t kTileVectors = 16;
 inline constexpr std::int64_t kSharedVectors = 24;
 inline constexpr double kMostReadings = 9;
-/// Sums whose windows share rows are taken in tiles whose rows stay in an L1, of so many columns of outputs at least (5x5/2 averages 71 us row by row and 48 in tiles, 50 without them; of 12 to 96 KiB none differs
-/// by more than 5 %); and threads want so many units to share: not measured.
+/// Sums whose windows share rows are taken in tiles whose rows stay in an L1, of so many columns of outputs at least (5x5/2 averages 71 us row by row and 48 in tiles, 52 without them; over six shapes 12 to 96 KiB are within
+/// 7 % of each other); and threads want so many units to share: not measured.
 inline constexpr std::int64_t kStraightTileBytes = 24 * 1024;
 inline constexpr std::int64_t kFewestTileColumns = 8;
 inline constexpr std::int64_t kManyUnits = 16;
@@ -239,7 +239,7 @@ inline constexpr std::int64_t kPrefetchBytes = 512;
 /// last cache of most cores holds. (What the system says it holds is often the sum over all of a package's caches.)
 inline constexpr std::int64_t kStreamBytes = std::int64_t{32} << 20;
 /// And where the result is at most half of the input, in columns that are whole lines: the input has the last-level cache to itself. (Two threads, through the caches and around them: 2x2/2 maxima over 64 x 32 x 32 x 64,
-/// 21 MB, 131 us and 107, over 8 x 112 x 112 x 64, 32 MB, 283 to 292 and 249, 3x3/2 over 4 x 147 x 147 x 64 393 to 402 and 284 to 358, 54 x 54 x 256, 30 MB, 358 to 425 and 276 to 310; 16 MB as fast either way.)
+/// 21 MB, 131 us and 107, averages over 8 x 112 x 112 x 64, 32 MB, 283 to 292 and 249 to 253, 3x3/2 maxima over 4 x 147 x 147 x 64 393 to 402 and 284 to 358, 54 x 54 x 256, 30 MB, 358 to 425 and 276 to 310; 16 MB as fast either way.)
 inline constexpr std::int64_t kStreamSmallBytes = std::int64_t{16} << 20;
 /// The same where there are indices beside the values, for the rows of columns, and for small windows over planar rows. (Two threads: bf16 3x3/2 over 112 x 112 x 64, 29 MB with indices, 1643 us and
 /// 1418 around the caches; f32 planar, 32 MB without, 1021 and 880; 16 MB 426 and 462.)
