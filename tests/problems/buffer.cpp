@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace cenote::testing {
 namespace {
 
@@ -102,6 +106,21 @@ Buffer::Buffer(const TensorDesc& desc) : desc_(desc) {
   constexpr std::size_t kLarge = std::size_t{1} << 20;
   if (offsets_.size() >= kLarge && desc_.shape[1] * size % kLine == 0)
     origin_ += kLine - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(data()) % kLine);
+  begin_ = origin_ + low * size;
+  end_ = origin_ + (high + 1) * size;
+}
+
+void Buffer::guard() const {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_POISON_MEMORY_REGION(bytes_.data(), static_cast<std::size_t>(begin_));
+  ASAN_POISON_MEMORY_REGION(bytes_.data() + end_, bytes_.size() - static_cast<std::size_t>(end_));
+#endif
+}
+
+void Buffer::unguard() const {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(bytes_.data(), bytes_.size());
+#endif
 }
 
 template <class T>

@@ -31,6 +31,9 @@ class Buffer {
 
   /// The first byte that changed and is no part of an element (a guard or a gap); empty when there is none.
   std::string stray_write() const;
+  /// To the address sanitizer the guard bytes are out of bounds, for reads too, until they are unguarded.
+  void guard() const;
+  void unguard() const;
   /// Marks what is there as input; changed() then names the first byte that differs from it.
   void freeze() { frozen_ = bytes_; }
   std::string changed() const;
@@ -42,6 +45,7 @@ class Buffer {
 
   TensorDesc desc_;
   std::int64_t origin_ = 0;
+  std::int64_t begin_ = 0, end_ = 0;   // of what lies between the guards
   std::vector<std::int64_t> offsets_;  // of every element, in logical order
   std::vector<std::byte> bytes_;
   std::vector<std::byte> frozen_;

@@ -31,6 +31,15 @@ struct Memory {
     return buffer.data();
   }
 
+  /// Nothing may look beyond a tensor while a plan runs.
+  Status run_guarded(const Plan& plan, const RunArgs& args) const {
+    const Buffer* buffers[] = {&input, &saved_indices, &samples, &grad_output, &result, &indices};
+    for (const Buffer* buffer : buffers) buffer->guard();
+    Status status = plan.run(args);
+    for (const Buffer* buffer : buffers) buffer->unguard();
+    return status;
+  }
+
   std::string trouble() const {
     for (const Buffer* read : {&input, &saved_indices, &samples, &grad_output}) {
       if (auto text = read->changed(); !text.empty()) return text;
@@ -97,8 +106,8 @@ Status run_elsewhere(const Plan& plan, const RunArgs& here, Memory& memory, Else
 
 template <class T>
 void finish(const Plan& plan, const RunArgs& args, Memory& memory, const Setting& setting, Outcome<T>& outcome) {
-  const Status status =
-      setting.elsewhere == nullptr ? plan.run(args) : run_elsewhere(plan, args, memory, *setting.elsewhere);
+  const Status status = setting.elsewhere == nullptr ? memory.run_guarded(plan, args)
+                                                     : run_elsewhere(plan, args, memory, *setting.elsewhere);
   outcome.trouble = memory.trouble();  // nothing outside a call's results is touched, refused or not
   if (outcome.trouble.empty() && !status.ok()) outcome.trouble = std::string("refused by run: ") + status.message();
   if (outcome.trouble.empty()) {
