@@ -693,17 +693,18 @@ TEST(Differential, Corners) {
            "max2d bf16 nchw n2c9 h8w40 k2 neginf",                                //
            "max2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              // subnormals are numbers
            "avg2d f32 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //
-           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",                              //
-           "max2d f32 nchw n1c1 h40w40 k16 s3",                                   // 256 taps: window indices of 16 bits
-           "max2d f32 nchw n1c1 h20w20 k15x17 s1",        // 255 taps: the most 8 bits can tell apart
-           "amax2d f32 nhwc n1c3 h40w41 out2",            //
-           "max1d f32 ncw n1c1 w65600 k65537 s7",         // and of 32 bits
-           "max2d f32 broadcast n2c7 h9w9 k3 s2",         // a zero stride
-           "avg3d f32 flipped n2c2 d4h5w6 k2",            // negative strides
-           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",  //
-           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",  //
-           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",      //
-           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",     // the gradient of elements no window sees
+           "avg2d bf16 nhwc n2c70 h40w9 k3 s2 extreme fwd",  // sums that overflow halfway, infinities among them
+           "max2d f16 nchw n2c3 h8w9 k3 s2 p1 tiny",         //
+           "max2d f32 nchw n1c1 h40w40 k16 s3",              // 256 taps: window indices of 16 bits
+           "max2d f32 nchw n1c1 h20w20 k15x17 s1",           // 255 taps: the most 8 bits can tell apart
+           "amax2d f32 nhwc n1c3 h40w41 out2",               //
+           "max1d f32 ncw n1c1 w65600 k65537 s7",            // and of 32 bits
+           "max2d f32 broadcast n2c7 h9w9 k3 s2",            // a zero stride
+           "avg3d f32 flipped n2c2 d4h5w6 k2",               // negative strides
+           "fmax3d f64 ncdhw n1c2 d6h7w8 k2 out2 seed4",     //
+           "lp2d f64 nchw n1c2 h7w7 k3 s2 norminf ceil",     //
+           "lp2d f32 nhwc n1c9 h7w7 k3 s2 norm-inf",         //
+           "lp1d f32 ncw n1c1 w9 k1 s2 norm0.5 ties",        // the gradient of elements no window sees
        }) {
     expect_right(line, every_target());
   }

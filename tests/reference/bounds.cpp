@@ -70,9 +70,10 @@ double round_to(DType dtype, long double value) {
 }
 
 long double sum_tolerance(const Sum& sum, int divisions, const Rounding& rounding) {
-  if (sum.terms == 0 || !std::isfinite(sum.magnitude)) return 0;  // NaN and infinities come out the same in any order
+  if (sum.terms == 0 || std::isnan(sum.exact)) return 0;         // NaN comes out in any order
+  if (sum.finite > largest(rounding.sum) / 2) return kAnything;  // may overflow halfway
+  if (!std::isfinite(sum.magnitude)) return 0;                   // so does an infinity
   const auto operations = static_cast<long double>(sum.terms + divisions);
-  if (sum.magnitude > largest(rounding.sum) / 2) return kAnything;  // may overflow halfway
   const long double u = unit_roundoff(rounding.sum), eta = smallest_subnormal(rounding.result) / 2;
   // Where each step is rounded to a narrow type, each may underflow; f32 and f64 additions never do.
   const bool underflows = rounding.sum == DType::f16 || rounding.sum == DType::bf16;

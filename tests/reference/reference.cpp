@@ -66,6 +66,7 @@ template Extremum<std::int64_t> extremum(const Pool&, const std::vector<std::int
 void Sum::add(long double term) {
   exact += term;
   magnitude += std::fabs(term);
+  if (std::isfinite(term)) finite += std::fabs(term);
   ++terms;
 }
 

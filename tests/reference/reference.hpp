@@ -30,6 +30,7 @@ Extremum<T> extremum(const Pool& pool, const std::vector<T>& input, const Reals&
 struct Sum {
   long double exact = 0;
   long double magnitude = 0;
+  long double finite = 0;  ///< magnitudes of the finite terms, before any division: what may overflow halfway
   std::int64_t terms = 0;
 
   void add(long double term);
