@@ -58,11 +58,11 @@ gpu:
 	cmake --build --preset $(PRESET) --parallel $(JOBS) --target cenote-gpu-test
 	$(BIN)/cenote-gpu-test
 
-# Compiles the CUDA backend for one architecture and runs what needs no GPU.
+# Compiles the CUDA backend for one architecture and runs what needs no GPU. The CPU's kernels, which take long, for one instruction set.
 .PHONY: cuda
 cuda:
 	@$(PACKAGES) build test nn
-	cmake --preset ci -B build/cuda -DCENOTE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90 $(CMAKE_ARGS)
+	cmake --preset ci -B build/cuda -DCENOTE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CXX_FLAGS=-DHWY_COMPILE_ONLY_STATIC $(CMAKE_ARGS)
 	cmake --build build/cuda --parallel $(JOBS) --target cenote-gpu-test cuda_geometry_test
 	build/cuda/bin/cuda_geometry_test
 

@@ -90,6 +90,12 @@ HWY_INLINE C WrappingSum(C a, C b) {
   }
 }
 
+/// A half that nothing but a zero is added to: its bits, but for those of -0, which a sum makes 0.
+struct MovedHalf {
+  std::uint16_t bits;
+};
+HWY_INLINE MovedHalf WrappingSum(MovedHalf zero, MovedHalf moved) { return moved.bits == 0x8000U ? zero : moved; }
+
 /// count values of C rounded to T. Integers keep their low bits.
 template <class T, class C>
 void StoreAs(const C* HWY_RESTRICT from, T* HWY_RESTRICT to, std::int64_t count) {

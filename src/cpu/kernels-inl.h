@@ -41,6 +41,7 @@ constexpr RowKernels MakeKernels() {
   k.sum = FoldRows<Fold::sum, Map::identity, T, C>;
   k.sum_backward = SumBackwardRows<Map::identity, T, C>;
   k.scatter_add = ScatterAdd<T, C>;
+  if constexpr (kIsHalf<T>) k.scatter_moved = ScatterAdd<MovedHalf, MovedHalf>;
   if constexpr (floating) {
 #if HWY_TARGET != HWY_SCALAR
     if constexpr (kHasGathers) {

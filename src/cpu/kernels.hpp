@@ -37,7 +37,7 @@ struct RowKernels {
   GatherPlanesFn gather_planes;
   ExpandPlanesFn expand_planes;
   CollectPlanesFn collect_planes;
-  ScatterFn scatter_add;
+  ScatterFn scatter_add, scatter_moved;  // the latter: of halves whose windows share nothing
   WholePlanesFn average_planes, max_planes, spread_planes;
   StripsFn max_strips, max_strips_indexed, sum_strips;
   std::size_t max_lane, fold_lane, wide_lane;  // bytes of the compute type: max without indices, the others, sum_wide

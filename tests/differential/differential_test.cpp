@@ -369,6 +369,11 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ncdhw n1c3 d5h9w37 k2x3x3 s1 p0x1x1 d1x2x3 idx:window",
              "amax2d f32 nchw n2c20 h7w7 out1",
              "amax2d bf16 nchw n2c21 h14w13 out1",
+             "amax2d bf16 nhwc n2c70 h14w13 out1 zeros",  // halves that are only moved
+             "max2d f16 nhwc n2c70 h31w27 k6x5 idx:window",
+             "max2d bf16 nhwc n2c3 h31w27 k6x5 p2 ceil zeros",
+             "max2d bf16 nchw n2c5 h31w33 k6 zeros idx:window",
+             "max3d f16 ncdhw n1c3 d7h9w37 k3x4x5 s3x4x6 idx:window",
              "amax2d f64 nchw n3c7 h3w9 out1",
              "max3d f16 ncdhw n1c19 d2h3w11 k2x3x11",
              "amax1d f32 ncw n2c20 w1024 out1",
