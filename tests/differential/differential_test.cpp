@@ -447,6 +447,16 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f32 ndhwc n1c64 d5h6w3 k2x1x1 s2x1x1",
              "max2d f16 nhwc n1c64 h9w13 k3 s4 p1 idx:window",
              "max2d bf16 nhwc n1c33 h10w9 k4x3 s4x3 ceil idx:window",
+             "max2d f32 nhwc n1c40 h9w14 k5 s1 p2 idx:window",  // strides of columns gathered together
+             "max2d f32 nhwc n1c19 h7w9 k2 s1 zeros idx:window",
+             "max2d f32 nhwc n2c33 h11w16 k5 s2 p2 ties idx:window",
+             "max2d bf16 nhwc n2c70 h9w13 k3 s2 p1 nan idx:window",
+             "max2d bf16 nhwc n1c33 h9w12 k5 s1 p2 ties idx:window",
+             "max2d bf16 nhwc n1c35 h8w11 k3 s1 p1 inf idx:window",
+             "max2d bf16 nhwc n1c17 h8w11 k3 s1 p1 idx:window",
+             "max2d bf16 nhwc n1c64 h11w13 k4 s2 p1 tiny idx:window",
+             "max3d bf16 ndhwc n1c40 d4h6w9 k2x3x3 s2x1x1 ceil idx:window",
+             "max2d f16 nhwc n1c64 h11w13 k3 s2 idx:window",
              "min2d u8 nchw n9c5 h6w7 k6x7",  // planes of zeros and their winners
              "amax2d f64 spaced n3c5 h5w7 out1",
              "amax3d f16 ncdhw n3c5 d2h5w4 out1",
@@ -645,6 +655,7 @@ INSTANTIATE_TEST_SUITE_P(
         "amax1d bf16 ncw n3c40001 w101 out1 zeros bwd", "amax1d f16 ncw n1c300001 w33 out1 idx:window bwd",
         "aavg2d f64 nhwc n1c150 h120w120 out15", "avg2d f32 nhwc n1c64 h700w601 k7 bwd",
         "avg2d bf16 nhwc n1c96 h750w751 k9x8 bwd", "max2d bf16 nhwc n1c96 h450w451 k3 s2 idx:window bwd",
+        "max2d f16 nhwc n1c36 h800w701 k3 s2 idx:window bwd",
         // Results that are small beside an input which may stay in the caches.
         "max2d f32 nhwc n1c64 h300w301 k2 fwd", "max2d f32 nhwc n1c400 h120w121 k3 s2 nan fwd",
         "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "max2d f32 nhwc n1c64 h270w272 k2 nan fwd",
