@@ -282,7 +282,8 @@ HWY_NOINLINE void GatherStrides(const RowPlan& plan, const Tile& tile, const See
     const std::int64_t at = (stride - kBack - tile.source_first) * inner;
     T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
     for (std::int64_t next = 0; next < inner; next += Lanes::kElements) {
-      const std::int64_t c = smaller(next, inner - Lanes::kElements);  // the ragged end from its last whole vector
+      // The ragged end from its last whole vector. Shorter columns, of half a vector at least, reach into the next, which is written after them.
+      const std::int64_t c = larger(0, smaller(next, inner - Lanes::kElements));
       typename Lanes::Sums sum[kColumns];
       CENOTE_UNROLL
       for (int column = 0; column < kColumns; ++column) sum[column] = Lanes::Zero();
@@ -325,8 +326,9 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
         return;
       constexpr int kBack = (kTaps - 1) / kStride;
       const std::int64_t first = larger(ceil_div(column + axis.pad_begin, kStride), kBack + tile.source_first);
-      const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
-      if (last < first + kTogether || plan.inner < GatheredLanes<T>::kElements) return;
+      std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
+      if (plan.inner < GatheredLanes<T>::kElements) --last;  // what lies behind a column is the next one's
+      if (last < first + kTogether) return;
       for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
       GatherStrides<kTaps, kStride, kTogether, kRows>(plan, tile, rows, count, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;

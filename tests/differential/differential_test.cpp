@@ -453,7 +453,10 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d bf16 nhwc n2c70 h9w13 k3 s2 p1 nan idx:window",
              "max2d bf16 nhwc n1c33 h9w12 k5 s1 p2 ties idx:window",
              "max2d bf16 nhwc n1c35 h8w11 k3 s1 p1 inf idx:window",
-             "max2d bf16 nhwc n1c17 h8w11 k3 s1 p1 idx:window",
+             "max2d bf16 nhwc n1c17 h8w11 k3 s1 p1 idx:window",  // columns shorter than a vector of pairs
+             "max2d bf16 nhwc n2c24 h12w15 k3 s2 p1 ties idx:window",
+             "max2d bf16 nhwc n2c16 h9w16 k5 s2 p2 idx:window",
+             "max2d bf16 nhwc n2c9 h9w21 k3 s2 idx:window",
              "max2d bf16 nhwc n1c64 h11w13 k4 s2 p1 tiny idx:window",
              "max3d bf16 ndhwc n1c40 d4h6w9 k2x3x3 s2x1x1 ceil idx:window",
              "max2d f16 nhwc n1c64 h11w13 k3 s2 idx:window",
