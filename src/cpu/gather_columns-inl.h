@@ -69,13 +69,16 @@ struct SeeingColumn {
   std::uint8_t want;  // the tap of its window that the input is
 };
 
-/// Rounded to T. Around the caches where `streams`: vectors then fill whole lines.
+/// Rounded to T. Around the caches where `streams`: vectors beside each other then fill whole lines.
 template <class D, class T>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, bool streams, T* HWY_RESTRICT to) {
-  if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
-    if (streams) return hn::Stream(v, d, to);
+  const auto rounded = RoundVector<T>(d, v);
+  auto* bits = reinterpret_cast<RoundedLane<T>*>(to);
+  if (streams) {
+    hn::Stream(rounded, RoundedTag<T, D>(), bits);
+  } else {
+    hn::StoreU(rounded, RoundedTag<T, D>(), bits);
   }
-  StoreVectorAs(d, v, to);
 }
 
 /// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
@@ -176,48 +179,135 @@ class GatheredRow {
 template <class T>
 constexpr bool kHasStrides = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2 && !std::is_same_v<T, double>;
 
-/// Columns kStride * first to kStride * end of the padded row, where all outputs that could see them are there: a stride of columns at a time,
-/// whose outputs are loaded once, those of kRows rows.
-template <int kTaps, int kStride, int kRows, class D, class T>
-HWY_NOINLINE void GatherStrides(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, std::int64_t first,
-                                std::int64_t end, const T* source, bool streams, T* HWY_RESTRICT result) {
-  constexpr int kBack = (kTaps - 1) / kStride;  // the outputs before the last that see a stride of columns
-  const hn::Rebind<std::uint8_t, D> d8;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t inner = plan.inner;
-  HWY_ALIGN std::uint8_t wanted[kRows][kTaps][16];  // the numbers of the taps along each row, in all lanes
-  for (int row = 0; row < kRows; ++row) {
-    for (int tap = 0; tap < kTaps; ++tap) std::memset(wanted[row][tap], rows[row].number + tap, 16);
+/// A vector of an output's channels, and of the sums of an input's: a lane for each.
+template <class T>
+struct GatheredLanes {
+  using D = hn::ScalableTag<float>;
+  using Taps = hn::Rebind<std::uint8_t, D>;
+  using Sums = hn::Vec<D>;
+  static constexpr std::int64_t kElements = hn::MaxLanes(D());
+
+  /// The number of a tap, in all lanes.
+  struct Want {
+    alignas(16) std::uint8_t lanes[16];
+  };
+  static HWY_INLINE Want Number(int tap) {
+    Want want;
+    std::memset(want.lanes, tap, sizeof(want.lanes));
+    return want;
   }
-  for (std::int64_t stride = first; stride < end; ++stride) {
+  static HWY_INLINE hn::Vec<Taps> Wanted(const Want& want) { return hn::Load(Taps(), want.lanes); }
+  static HWY_INLINE Sums Zero() { return hn::Zero(D()); }
+  HWY_INLINE GatheredLanes(const std::uint8_t* taps, const T* gradients)
+      : tap(hn::LoadU(Taps(), taps)), gradient(LoadAs(D(), gradients)) {}
+  /// Adds the gradients whose tap it is.
+  HWY_INLINE void AddTo(Sums& sum, hn::Vec<Taps> want) const {
+    sum = hn::IfThenElse(WideMask(D(), hn::Eq(tap, want)), hn::Add(sum, gradient), sum);
+  }
+  static HWY_INLINE void Put(const Sums& sum, bool streams, T* to) { PutVector(D(), sum, streams, to); }
+
+  hn::Vec<Taps> tap;
+  hn::Vec<D> gradient;
+};
+
+/// bf16: two channels lie in each lane of 32 bits, the upper one an f32 but for bits to be cut off, the lower one a shift away from it. They are
+/// added up apart, rounded apart and put together again.
+template <>
+struct GatheredLanes<bf16> {
+  using D = hn::ScalableTag<float>;
+  using Words = hn::RebindToUnsigned<D>;
+  using Halves = hn::Repartition<std::uint16_t, D>;
+  using Taps = Words;
+  struct Sums {
+    hn::Vec<D> lower, upper;
+  };
+  static constexpr std::int64_t kElements = hn::MaxLanes(Halves());
+
+  using Want = std::int32_t;
+  static HWY_INLINE Want Number(int tap) { return tap; }
+  static HWY_INLINE hn::Vec<Taps> Wanted(Want want) { return hn::Set(Taps(), static_cast<std::uint32_t>(want)); }
+  static HWY_INLINE Sums Zero() { return {hn::Zero(D()), hn::Zero(D())}; }
+  HWY_INLINE GatheredLanes(const std::uint8_t* taps, const bf16* gradients) {
+    const hn::Rebind<std::uint8_t, Halves> bytes;
+    const auto pair = hn::BitCast(Words(), hn::PromoteTo(Halves(), hn::LoadU(bytes, taps)));
+    const auto word = hn::BitCast(Words(), hn::LoadU(Halves(), reinterpret_cast<const std::uint16_t*>(gradients)));
+    lower_tap = hn::And(pair, hn::Set(Words(), 0xffffU));
+    upper_tap = hn::ShiftRight<16>(pair);
+    lower = hn::BitCast(D(), hn::ShiftLeft<16>(word));
+    upper = hn::BitCast(D(), hn::And(word, hn::Set(Words(), 0xffff0000U)));
+  }
+  HWY_INLINE void AddTo(Sums& sum, hn::Vec<Taps> want) const {
+    sum.lower = hn::IfThenElse(hn::RebindMask(D(), hn::Eq(lower_tap, want)), hn::Add(sum.lower, lower), sum.lower);
+    sum.upper = hn::IfThenElse(hn::RebindMask(D(), hn::Eq(upper_tap, want)), hn::Add(sum.upper, upper), sum.upper);
+  }
+  static HWY_INLINE void Put(const Sums& sum, bool streams, bf16* to) {
+    const auto both =
+        hn::Or(hn::ShiftRight<16>(RoundWord(sum.lower)), hn::And(RoundWord(sum.upper), hn::Set(Words(), 0xffff0000U)));
+    auto* bits = reinterpret_cast<std::uint16_t*>(to);
+    if (streams) {
+      hn::Stream(hn::BitCast(Halves(), both), Halves(), bits);
+    } else {
+      hn::StoreU(hn::BitCast(Halves(), both), Halves(), bits);
+    }
+  }
+
+  hn::Vec<Words> lower_tap, upper_tap;
+  hn::Vec<D> lower, upper;
+
+ private:
+  /// To the nearest, ties to even; the upper half of each word counts. A sum that is NaN has a lower half of zeros, and stays one.
+  static HWY_INLINE hn::Vec<Words> RoundWord(hn::Vec<D> v) {
+    const auto word = hn::BitCast(Words(), v);
+    const auto odd = hn::And(hn::ShiftRight<16>(word), hn::Set(Words(), 1U));
+    return hn::Add(word, hn::Add(odd, hn::Set(Words(), 0x7fffU)));
+  }
+};
+
+/// Columns kStride * first to kStride * end of the padded row, at least kTogether strides, where all outputs that could see them are there: so many
+/// strides of columns at a time, whose outputs are loaded once, those of kRows rows (0: of `count`).
+template <int kTaps, int kStride, int kTogether, int kRows, class T>
+HWY_NOINLINE void GatherStrides(const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count,
+                                std::int64_t first, std::int64_t end, const T* source, bool streams,
+                                T* HWY_RESTRICT result) {
+  using Lanes = GatheredLanes<T>;
+  constexpr int kBack = (kTaps - 1) / kStride;  // the outputs before the last that see a stride of columns
+  constexpr int kColumns = kTogether * kStride;
+  const std::int64_t inner = plan.inner;
+  typename Lanes::Want wanted[kRows == 0 ? kMostSlots : kRows][kTaps];  // the numbers of the taps along each row
+  for (int row = 0; row < count; ++row) {
+    for (int tap = 0; tap < kTaps; ++tap) wanted[row][tap] = Lanes::Number(rows[row].number + tap);
+  }
+  for (std::int64_t next_stride = first; next_stride < end; next_stride += kTogether) {
+    const std::int64_t stride = smaller(next_stride, end - kTogether);  // some are gathered twice
     const std::int64_t at = (stride - kBack - tile.source_first) * inner;
     T* to = result + (stride * kStride - plan.problem.axis[2].pad_begin - tile.target_first) * inner;
-    for (std::int64_t next = 0; next < inner; next += lanes) {
-      const std::int64_t c = smaller(next, inner - lanes);  // the ragged end from its last whole vector
-      hn::Vec<D> sum[kStride];
+    for (std::int64_t next = 0; next < inner; next += Lanes::kElements) {
+      // The ragged end from its last whole vector. Shorter columns, of half a vector at least, reach into the next, which is written after them.
+      const std::int64_t c = larger(0, smaller(next, inner - Lanes::kElements));
+      typename Lanes::Sums sum[kColumns];
       CENOTE_UNROLL
-      for (int column = 0; column < kStride; ++column) sum[column] = hn::Zero(d);
-      CENOTE_UNROLL
-      for (int row = 0; row < kRows; ++row) {
+      for (int column = 0; column < kColumns; ++column) sum[column] = Lanes::Zero();
+      auto add = [&](int row) HWY_ATTR CENOTE_ALWAYS_INLINE {
         const std::uint8_t* taps = rows[row].taps + at + c;
         const T* gradients = source + rows[row].gradients + at + c;
         CENOTE_UNROLL
-        for (int output = 0; output <= kBack; ++output) {
-          const auto tap = hn::LoadU(d8, taps + output * inner);
-          const auto gradient = LoadAs(d, gradients + output * inner);
+        for (int o = 0; o < kBack + kTogether; ++o) {
+          const Lanes output(taps + o * inner, gradients + o * inner);
           CENOTE_UNROLL
-          for (int column = 0; column < kStride; ++column) {
-            const int want = column + (kBack - output) * kStride;
-            if (want >= kTaps) continue;
-            const auto points = WideMask(d, hn::Eq(tap, hn::Load(d8, wanted[row][want])));
-            sum[column] = hn::IfThenElse(points, hn::Add(sum[column], gradient), sum[column]);
+          for (int column = 0; column < kColumns; ++column) {
+            const int tap = column + (kBack - o) * kStride;
+            if (tap >= 0 && tap < kTaps) output.AddTo(sum[column], Lanes::Wanted(wanted[row][tap]));
           }
         }
+      };
+      if constexpr (kRows == 0) {
+        for (int row = 0; row < count; ++row) add(row);
+      } else {
+        CENOTE_UNROLL
+        for (int row = 0; row < kRows; ++row) add(row);
       }
       CENOTE_UNROLL
-      for (int column = 0; column < kStride; ++column) {
-        PutVector(d, sum[column], streams, to + column * inner + c);
-      }
+      for (int column = 0; column < kColumns; ++column) Lanes::Put(sum[column], streams, to + column * inner + c);
     }
   }
 }
@@ -231,23 +321,36 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
   const std::int64_t end = column + tile.target_columns;
   const Axis& axis = plan.problem.axis[2];
   if constexpr (kHasStrides<T>) {
-    auto strides = [&]<int kTaps, int kStride, int kRows>() HWY_ATTR {
-      if (axis.dilation != 1 || axis.kernel != kTaps || axis.stride != kStride || count != kRows) return;
+    auto strides = [&]<int kTaps, int kStride, int kTogether, int kRows>() HWY_ATTR {
+      if (axis.dilation != 1 || axis.kernel != kTaps || axis.stride != kStride || (kRows != 0 && count != kRows))
+        return;
       constexpr int kBack = (kTaps - 1) / kStride;
       const std::int64_t first = larger(ceil_div(column + axis.pad_begin, kStride), kBack + tile.source_first);
-      const std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
-      if (last <= first) return;
+      std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
+      if (plan.inner < GatheredLanes<T>::kElements) --last;  // what lies behind a column is the next one's
+      if (last < first + kTogether) return;
       for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
-      GatherStrides<kTaps, kStride, kRows>(d, plan, tile, rows, first, last, source, streams, result);
+      GatherStrides<kTaps, kStride, kTogether, kRows>(plan, tile, rows, count, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;
     };
-    strides.template operator()<2, 1, 2>();
-    strides.template operator()<3, 2, 1>();
-    strides.template operator()<3, 2, 2>();
-    strides.template operator()<3, 1, 3>();
-    strides.template operator()<4, 2, 2>();
-    strides.template operator()<5, 2, 2>();
-    strides.template operator()<5, 2, 3>();
+    // As many at a time as registers are there for. The numbers of rows that are compiled, and f16 with the windows of most networks alone, keep the
+    // library small.
+    constexpr bool kWide = HWY_TARGET <= HWY_AVX3, kUnrolled = kWide && sizeof(T) == 4;
+    constexpr int kTwo = kWide ? 2 : 1, kFew = kUnrolled ? 2 : 1;
+    strides.template operator()<3, 2, kTwo, 1>();
+    strides.template operator()<3, 2, kTwo, 2>();
+    strides.template operator()<3, 1, kTwo, 3>();
+    if constexpr (!std::is_same_v<T, f16>) {
+      strides.template operator()<2, 1, kFew, 2>();
+      strides.template operator()<4, 2, kFew, 2>();
+      if constexpr (kUnrolled) {
+        strides.template operator()<5, 2, 2, 2>();
+        strides.template operator()<5, 2, 2, 3>();
+      } else {
+        strides.template operator()<5, 2, 1, 0>();
+      }
+      strides.template operator()<5, 1, 2 * kTwo, 0>();
+    }
   }
   for (; column < end; ++column) row.Gather(column);
 }
@@ -262,7 +365,7 @@ std::int64_t GatherColumnRows(const RowPlan& plan, const RowPointers& pointers, 
   SeeingTaps rows[kMostSlots];
   StreamWriter writer;
   // Columns that begin and end with a cache line need not be put together before they go around the caches.
-  const bool whole_lines = std::is_same_v<T, C> && StreamsWholeLines(plan, pointers.target);
+  const bool whole_lines = StreamsWholeLines(plan, pointers.target);
   UnitCursor unit(plan, begin);
   for (std::int64_t index = begin; index < end; ++index, unit.next()) {
     const Tile& tile = unit.tile();

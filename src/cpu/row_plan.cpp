@@ -469,7 +469,11 @@ bool make_row_plan(const Problem& problem, RowTask task, std::size_t lane, std::
   const std::int64_t index_size = p.with_indices ? static_cast<std::int64_t>(size_of(p.index_dtype)) : 0;
   const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
   const std::int64_t bytes = plan.outer * plan.inner * (plane_size(p) * size + outputs * (size + index_size));
-  plan.streams = bytes >= kStreamBytes || (!reversed && index_size > 0 && bytes >= kStreamIndexBytes);
+  const bool spread = task == RowTask::sum_backward && plan.columns == Columns::per_channel && most == 1;
+  plan.streams = bytes >= (spread                       ? kStreamSpreadBytes
+                           : reversed && plan.inner > 1 ? kStreamGradientBytes
+                                                        : kStreamBytes) ||
+                 (!reversed && index_size > 0 && bytes >= kStreamIndexBytes);
   const std::int64_t depths = reversed ? p.axis[0].input : p.axis[0].output,
                      heights = reversed ? p.axis[1].input : p.axis[1].output;
   plan.whole_lines = plan.inner > 1 && has_whole_lines(plan, plan.target, size, depths, heights) &&

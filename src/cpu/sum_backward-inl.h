@@ -149,16 +149,24 @@ HWY_INLINE void CopyVectors(D d, const T* from, T* to, std::int64_t count) {
   }
 }
 
+/// The same around the caches, in whole lines.
+template <class T>
+HWY_INLINE void StreamColumn(const T* from, T* to, std::int64_t count) {
+  constexpr auto kElements = static_cast<std::int64_t>(kLine / sizeof(T));
+  for (std::int64_t i = 0; i < count; i += kElements)
+    StreamLine(reinterpret_cast<const char*>(from + i), reinterpret_cast<char*>(to + i));
+}
+
 /// Where SpreadRow does, for rows that one output row sees.
 inline bool MaySpread(const RowPlan& plan) {
   return plan.columns == Columns::per_channel && plan.table.most == 1 && plan.source.dense;
 }
 
 /// A target row of columns of many channels where no two windows share a column: each output's gradient, divided, in every column
-/// that it sees, as C or rounded to T. `source`: the tile's first source column.
+/// that it sees, as C or rounded to T. `source`: the tile's first source column. `kept`: null, or room for a column, from which it is written around the caches.
 template <class C, class T, class Target>
 HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_RESTRICT source, double row_factor,
-                            Target* HWY_RESTRICT to) {
+                            Target* HWY_RESTRICT to, [[maybe_unused]] T* kept = nullptr) {
   const hn::ScalableTag<C> d;
   using Rounded = RoundedTag<Target, decltype(d)>;
   using Lane = RoundedLane<Target>;
@@ -180,7 +188,8 @@ HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_
       divisor.Apply(d, gradient);
       return RoundVector<Target>(d, hn::Add(hn::Zero(d), gradient[0]));
     };
-    if (inner <= 4 * lanes) {
+    const bool streams = kHasGathers && std::is_same_v<T, Target> && kept != nullptr;
+    if (inner <= 4 * lanes && !streams) {
       auto spread = [&](std::int64_t c, auto vectors) HWY_ATTR {
         hn::Vec<Rounded> v[vectors()];
         CENOTE_UNROLL
@@ -201,9 +210,15 @@ HWY_NOINLINE void SpreadRow(const RowPlan& plan, const Tile& tile, const T* HWY_
       continue;
     }
     // One column after the other, so that memory is written as it lies.
+    Lane* source_column = streams ? reinterpret_cast<Lane*>(kept) : first;
     for (std::int64_t c = 0; c < inner; c += lanes) {
       const std::int64_t at = smaller(c, inner - lanes);
-      hn::StoreU(rounded(at), Rounded(), first + at);
+      hn::StoreU(rounded(at), Rounded(), source_column + at);
+    }
+    if (streams) {
+      for (Lane *at = first, *stop = first + (next - column) * inner; at < stop; at += inner)
+        StreamColumn(source_column, at, inner);
+      continue;
     }
     for (Lane *at = first + inner, *stop = first + (next - column) * inner; at < stop; at += inner) {
       CopyVectors(Rounded(), first, at, inner);
@@ -291,7 +306,8 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
   const C* values = nullptr;
   const T* last = nullptr;
   const bool in_place = plan.target.dense && !plan.streams;
-  const bool spreads = in_place && MaySpread(plan);
+  const bool whole_lines = kHasGathers && MaySpread(plan) && StreamsWholeLines(plan, pointers.target);
+  const bool spreads = whole_lines || (in_place && MaySpread(plan));
   // A row that is still in L1 is the quickest source of the next; a longer one is spread again, from fewer bytes.
   const auto row_bytes = plan.tiles[0].target_columns * plan.inner * static_cast<std::int64_t>(sizeof(T));
   const bool copies = in_place && (!spreads || row_bytes <= kTileBytes);
@@ -320,7 +336,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
       if (spreads && depth.count * height.count == 1 && tile.source_columns > 0) {
         const std::int64_t from = unit.offset(plan.source, depth.first, height.first, tile.source_first);
         SpreadRow<C>(plan, tile, static_cast<const T*>(pointers.source) + from,
-                     RowFactor(plan, depth.first, height.first), target);
+                     RowFactor(plan, depth.first, height.first), target, whole_lines ? space.staged : nullptr);
         continue;
       }
     }
@@ -329,6 +345,7 @@ void SumBackwardRows(const RowPlan& plan, const RowPlan* forward, const RowPoint
     if (static_cast<const void*>(values) != target)
       PutRow(plan, tile.target_columns, values, space.staged, target, writer);
   }
+  if (whole_lines) hwy::FlushStream();
 }
 
 }  // namespace cenote::simd::HWY_NAMESPACE

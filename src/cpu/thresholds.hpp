@@ -247,10 +247,13 @@ inline constexpr std::int64_t kStreamSmallBytes = std::int64_t{16} << 20;
 /// 16 x 56 x 56 x 128, 30 MB, 1189 to 1612 and 446 to 784. Not planar rows, which are put together before: 3x3/2 over 256 planes of 147 x 147 803 to 1306 and 961 to 1008, bf16 over 1536 of 71 x 71,
 /// 21 MB, 1125 to 1373 and 1273 to 1362; nor columns of halves: 899 to 1566 and 1137 to 1613. Zeros alone, 33 MB: 800 us, 407 around the caches; 20 MB 227 and 243.)
 inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
-/// And gradients of averages, and of maxima whose windows share nothing, in columns that are whole lines. It depends on what share of the last-level cache a call gets: where others leave it alone, through the caches
-/// and around them (two threads, in turns) 2x2/2 maxima over 64 x 32 x 32 x 64, 22 MB, 184 to 260 us and 364, 2x2x2 averages, 29 MB, 483 to 538 and 597, 2x2x2/2 maxima over 16 x 56 x 56 x 128, 30 MB, 380 to 472 and
-/// 493, 2x2/2 averages over 8 x 56 x 56 x 256, 32 MB, 640 and 596; where they do not the last two took 1134 to 1357 and 747 to 773, 1516 to 1595 and 958 to 985, and the other libraries longer still.
-inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{30} << 20;
+/// And other gradients in columns. (Two threads, a last-level cache of 32 MiB that others leave alone, through the caches and around them: 2x2/2 averages of 256 channels over 56 x 56, 32 MB, 141 to 149 us and 288, 40 MB 222 to 242
+/// and 360, 48 MB 371 to 404 and 430 to 436, 2x2/2 maxima over 160 x 160 x 64, 43 MB, 233 to 254 and 363, 52 MB 368 to 412 and 435, 69 MB 700 and 589; 3x3/2 averages, 40 MB, 308 to 320 and 375, 48 MB 459 to 485 and 458; 2x2x2/2, 58 MB, 612 and 588.
+/// Where others use the cache around it is faster from 20 to 30 MB on, 747 to 773 us and 1134 to 1357 for 2x2x2/2 maxima over 30 MB; but the other libraries write through it, and take
+/// longer still.)
+inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{44} << 20;
+/// And those of averages far apart, of which next to nothing is read: stores around the caches are no faster than 88 GB/s. (7x7/7, 52 MB, 373 to 393 us and 586, 79 MB 816 and 874, 105 MB 1225 and 1257, 157 MB 2100 and 1750.)
+inline constexpr std::int64_t kStreamSpreadBytes = std::int64_t{96} << 20;
 /// Windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2
 /// over 16 MB of f16 455 us and 487 without; nothing is lost at 4 MB. Row by row, one thread: 5x5/2 averages over 16 MB 1152 and 2318, 7x7/2 over 8 MB 649 and 978.)
 inline constexpr std::int64_t kFetchedBytes = std::int64_t{4} << 20;
