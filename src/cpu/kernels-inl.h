@@ -40,10 +40,11 @@ constexpr RowKernels MakeKernels() {
   k.min_indexed = FoldRows<Fold::max_indexed, Map::negate, T, C>;
   k.sum = FoldRows<Fold::sum, Map::identity, T, C>;
   k.sum_backward = SumBackwardRows<Map::identity, T, C>;
-  k.scatter_add = ScatterAdd<T, C>;
-  if constexpr (kIsHalf<T>) k.scatter_moved = ScatterAdd<MovedHalf, MovedHalf>;
+  // Of sums of bytes the low bits are kept: those with a sign and those without are alike.
+  k.scatter_add = ScatterAdd<std::conditional_t<std::is_same_v<T, std::uint8_t>, std::int8_t, T>, C>;
   if constexpr (floating) {
 #if HWY_TARGET != HWY_SCALAR
+    if constexpr (kIsHalf<T>) k.scatter_moved = ScatterAdd<MovedHalf, MovedHalf>;
     if constexpr (kHasGathers) {
       k.gather = GatherRows<T, C>;
       k.gather_columns = GatherColumnRows<T, C>;
