@@ -17,7 +17,7 @@ bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
 }
 
-/// 2x2 windows two apart, 3x3 windows two apart, or one apart with any dilation.
+/// 2x2 windows two apart, 3x3 windows two apart, or one apart (maxima: with any dilation).
 bool is_small_square(const Axis& height, const Axis& width) {
   if (height.kernel != width.kernel || height.stride != width.stride) return false;
   if (width.stride > 1 && (height.dilation != 1 || width.dilation != 1)) return false;
@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
   const bool dilated = height.dilation > 1 || width.dilation > 1;
-  if (dilated && width.output < lanes) return nullptr;
+  if (dilated && (sums || width.output < lanes)) return nullptr;
   const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
   // Columns are numbered in the lanes of keys, from the padding in front to the last vector's end.

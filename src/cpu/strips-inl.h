@@ -248,8 +248,8 @@ StripFn<T, C> ChooseStrip(const StripPlan& plan) {
   if (plan.together == 2) return FoldStrip<kFold, 2, 2, 2, false, D, T>;
   if (plan.taps == 2) return FoldStrip<kFold, 2, 2, 1, false, D, T>;
   if (plan.stride == 2) return FoldStrip<kFold, 3, 2, 1, false, D, T>;
-  if constexpr (std::is_same_v<D, hn::ScalableTag<C>> &&
-                !std::is_same_v<C, Key>) {  // dilated windows have columns enough
+  if constexpr (std::is_same_v<D, hn::ScalableTag<C>> && !std::is_same_v<C, Key> &&
+                kFold != Fold::sum) {  // dilated windows have columns enough
     if (plan.step > 1 || plan.row_step > 1) return FoldStrip<kFold, 3, 1, 1, true, D, T>;
   }
   return FoldStrip<kFold, 3, 1, 1, false, D, T>;
