@@ -17,15 +17,14 @@ bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
 }
 
-/// 2x2 windows two apart, 3x3 windows two apart, or one apart (maxima: with any dilation); maxima of f32 without indices of 2x2 windows one apart, too.
+/// 2x2 windows two apart, 3x3 windows two apart, or one apart (maxima: with any dilation); 2x2 windows one apart of f32 without indices, too.
 bool is_small_square(const Problem& p) {
   const Axis &height = p.axis[1], &width = p.axis[2];
   if (height.kernel != width.kernel || height.stride != width.stride) return false;
   const bool dilated = height.dilation != 1 || width.dilation != 1;
   if (width.kernel == 3) return width.stride == 1 || (width.stride == 2 && !dilated);
   if (width.kernel != 2 || dilated) return false;
-  return width.stride == 2 ||
-         (width.stride == 1 && p.dtype == DType::f32 && p.reduction == Reduction::max && !p.with_indices);
+  return width.stride == 2 || (width.stride == 1 && p.dtype == DType::f32 && !p.with_indices);
 }
 
 void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {

@@ -26,7 +26,7 @@ constexpr bool kStripsOfKeys = std::is_same_v<C, Key>&& kIsHalf<T>;
 
 /// Where 2x2 windows one apart are compiled, see is_small_square.
 template <Fold kFold, class T>
-constexpr bool kHasSlidingPairs = kFold == Fold::max&& std::is_same_v<T, float>;
+constexpr bool kHasSlidingPairs = kFold != Fold::max_indexed&& std::is_same_v<T, float>;
 
 /// What keys cannot tell: which of several NaNs is kept, and of which sign a zero is where there is a -0.
 struct StripDoubts {

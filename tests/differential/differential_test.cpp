@@ -247,6 +247,8 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nchw n2c3 h30w65 k5 s1 p2 d2",
              "max1d f32 ncw n2c3 w200 k5 s2 p2 d2",
              "max3d f32 ncdhw n1c3 d4h19w40 k1x3x3 s2x2x2 p0x1x1 d1x2x2",
+             "avg2d f32 nchw n2c21 h13w13 k2 s1",
+             "avg2d f32 nchw n1c3 h26w61 k2 s1 p1 nopad",
              "avg2d f32 nchw n2c9 h17w17 k3 s1 p1",
              "avg2d f32 nchw n2c9 h10w9 k3 s1 p1",
              "avg2d f32 nchw n2c4 h20w21 k5 s1 p2",
