@@ -65,12 +65,13 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_winner_kernel(described);
+    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, true);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_straight_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
-    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, false);
     if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, target);

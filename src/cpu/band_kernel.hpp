@@ -5,7 +5,9 @@
 
 namespace cenote::simd {
 
-/// Null where the problem is another. `rows` is the same problem as rows, null where it cannot be.
-std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Target& target, const RowWork* rows);
+/// Null where the problem is another. `rows` is the same problem as rows, null where it cannot be. `joined`: short rows whose windows are one apart, each band of
+/// which is one long run.
+std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Target& target, const RowWork* rows,
+                                         bool joined);
 
 }  // namespace cenote::simd

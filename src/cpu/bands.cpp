@@ -6,6 +6,8 @@
 #include <hwy/foreach_target.h>
 
 #include "cpu/bands-inl.h"
+#include "cpu/dilated_rows-inl.h"
+#include "cpu/joined_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
@@ -14,7 +16,13 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 template <Fold kFold, class T, class C>
 Bands BandsWith() {
-  return {FoldBands<kFold, T, C>, static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>())), sizeof(C)};
+  Bands bands{FoldBands<kFold, T, C>, nullptr, nullptr, static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<C>())),
+              sizeof(C)};
+  if constexpr (std::is_same_v<C, float>) {
+    bands.joined = FoldJoinedRows<kFold, T>;
+    if (kFold == Fold::max) bands.dilated = FoldDilatedRows;
+  }
+  return bands;
 }
 
 Bands BandsOf(DType dtype, bool sums) {

@@ -17,11 +17,14 @@ bool has_whole_windows(const Axis& axis) {
   return axis.pad_begin == 0 && (axis.output - 1) * axis.stride + axis.kernel <= axis.input;
 }
 
-/// 2x2 windows two apart, 3x3 windows two apart, or one apart with any dilation.
-bool is_small_square(const Axis& height, const Axis& width) {
+/// 2x2 windows two apart, 3x3 windows two apart, or one apart (maxima: with any dilation); 2x2 windows one apart of f32 without indices, too.
+bool is_small_square(const Problem& p) {
+  const Axis &height = p.axis[1], &width = p.axis[2];
   if (height.kernel != width.kernel || height.stride != width.stride) return false;
-  if (width.stride > 1 && (height.dilation != 1 || width.dilation != 1)) return false;
-  return (width.kernel == 2 && width.stride == 2) || (width.kernel == 3 && width.stride <= 2);
+  const bool dilated = height.dilation != 1 || width.dilation != 1;
+  if (width.kernel == 3) return width.stride == 1 || (width.stride == 2 && !dilated);
+  if (width.kernel != 2 || dilated) return false;
+  return width.stride == 2 || (width.stride == 1 && p.dtype == DType::f32 && !p.with_indices);
 }
 
 void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {
@@ -73,13 +76,14 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (function == nullptr) return nullptr;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-  if (!is_small_square(height, width)) return nullptr;
+  if (!is_small_square(p)) return nullptr;
   const DensePlanes source = dense_planes(p, p.input, true), target = dense_planes(p, p.output, false);
   const DensePlanes indices = dense_planes(p, p.indices, false);
   if (!source.dense || !target.dense || (p.with_indices && !indices.dense)) return nullptr;
   const bool single = depth.kernel == 1 && depth.pad_begin == 0;  // an output slice sees one slice
   // Or two, like its rows, which no other sees.
-  const bool pairs = width.kernel == 2 && depth.kernel == 2 && depth.stride >= 2 && has_whole_windows(depth);
+  const bool pairs =
+      width.kernel == 2 && width.stride == 2 && depth.kernel == 2 && depth.stride >= 2 && has_whole_windows(depth);
   if (sums && !single && !pairs) return nullptr;  // summed up in another order
   if (depth.kernel > kRowBlock || height.input * width.input * size > kBlockBytes || target.count > kMostStripOutputs)
     return nullptr;
@@ -92,7 +96,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
   const bool dilated = height.dilation > 1 || width.dilation > 1;
-  if (dilated && width.output < lanes) return nullptr;
+  if (dilated && (sums || width.output < lanes)) return nullptr;
   const bool halves = size_of(p.dtype) != sizeof(float);
   StripPlan plan{};
   // Columns are numbered in the lanes of keys, from the padding in front to the last vector's end.

@@ -24,6 +24,10 @@ inline constexpr bool kHasStrips = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 template <class C, class T>
 constexpr bool kStripsOfKeys = std::is_same_v<C, Key>&& kIsHalf<T>;
 
+/// Where 2x2 windows one apart are compiled, see is_small_square.
+template <Fold kFold, class T>
+constexpr bool kHasSlidingPairs = kFold != Fold::max_indexed&& std::is_same_v<T, float>;
+
 /// What keys cannot tell: which of several NaNs is kept, and of which sign a zero is where there is a -0.
 struct StripDoubts {
   bool nan = false, zero = false;
@@ -246,10 +250,13 @@ using StripFn = StripDoubts (*)(const StripPlan&, const Strip<T, C>&);
 template <Fold kFold, class D, class T, class C = hn::TFromD<D>>
 StripFn<T, C> ChooseStrip(const StripPlan& plan) {
   if (plan.together == 2) return FoldStrip<kFold, 2, 2, 2, false, D, T>;
+  if constexpr (kHasSlidingPairs<kFold, T>) {
+    if (plan.taps == 2 && plan.stride == 1) return FoldStrip<kFold, 2, 1, 1, false, D, T>;
+  }
   if (plan.taps == 2) return FoldStrip<kFold, 2, 2, 1, false, D, T>;
   if (plan.stride == 2) return FoldStrip<kFold, 3, 2, 1, false, D, T>;
-  if constexpr (std::is_same_v<D, hn::ScalableTag<C>> &&
-                !std::is_same_v<C, Key>) {  // dilated windows have columns enough
+  if constexpr (std::is_same_v<D, hn::ScalableTag<C>> && !std::is_same_v<C, Key> &&
+                kFold != Fold::sum) {  // dilated windows have columns enough
     if (plan.step > 1 || plan.row_step > 1) return FoldStrip<kFold, 3, 1, 1, true, D, T>;
   }
   return FoldStrip<kFold, 3, 1, 1, false, D, T>;

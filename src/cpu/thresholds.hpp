@@ -168,6 +168,14 @@ inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
 inline constexpr std::int64_t kMostBandOverlap = 2;
 inline constexpr std::int64_t kOverlappingRowBytes = 512;
 
+/// Windows one apart over rows that stay as long as they are have joined rows up to so many columns, and maxima up to so many taps along them. (Two threads, in bands, row by row or in blocks, and
+/// joined: 5x5 maxima over 2048 planes of 20 x 20 256 us and 127, of 13 x 13 99 and 67, over 512 of 40 x 40 175 and 108, over 256 of 64 x 64 185 and 146, over 32 of 200 x 200 231 and 186; 7x7 over 64 x 64 603
+/// and 187, 9x9 over 20 x 20 283 and 234; 5x5 averages over 20 x 20 489 and 124, 64 x 64 376 and 134, 32 of 600 x 600 6038 and 3418. In strips, 3x3 averages over 6144 of 17 x 17 292 and 203, but over 28 x 28 120
+/// and 134, maxima over 28 x 28 92 and 100.) Bytes that are folded one way before they are read the other way: not measured beside others.
+inline constexpr std::int64_t kLongestJoined = 1024;
+inline constexpr std::int64_t kMostJoinedTaps = 9;
+inline constexpr std::int64_t kJoinedBytes = 8 * 1024;
+
 /// Rows of fewer outputs are not gathered by narrow windows, nor by those that overlap: the scatter is as fast. (One thread, 256 planes: 3x3/1 over 16 x 16
 /// 60.9 us gathered and 52.5 scattered, 20 x 20 101 and 83, 28 x 28 133 and 182; 3x3/2 over 40 x 40 30.8 and 27.7, 48 x 48 35.0 and 42.9; 2x2/2 over 32 x 32 57
 /// and 80.) Windows five columns wide and one apart: 5x5/1 over 16 planes of 56 x 56 44 us gathered and 37 scattered, 64 x 64 50 and 53, 96 x 96 112 and 119, four of 128 x 128 49 and 112. Bytes of taps that are looked at before rows are gathered, so that none is read while it is still being written, and rows of a slice that threads
@@ -205,6 +213,10 @@ inline constexpr std::int64_t kMostLineOutputs = 12;
 inline constexpr std::int64_t kMostLineSpan = 1024;
 inline constexpr std::int64_t kLeastLine = 64;
 inline constexpr std::int64_t kLineBytes = 8 * 1024;
+
+/// Bytes ahead of their use that planes longer than a vector are fetched which are averaged. (Two threads: 12288 planes of 196 78 us without and 62 so, torch 56; 4096 of 28 x 28 73 and 66, torch 67; of
+/// 33 x 33 109 and 98, 1024 of 56 x 56 65 and 57.)
+inline constexpr std::uintptr_t kWholeAhead = 4096;
 
 /// Planes of so many outputs at least, whose small windows overlap, are collected from a vector of inputs at a time; of fewer, several are scattered at once. (Two threads: 3x3/2 over 3840
 /// planes of 28 x 28 287 us and 574 scattered, 3x3/1 over 4096 of 14 x 14 193 and 369, over 13312 of 7 x 7 287 and 400; one thread, 3x3/2 over 4096 of 7 x 7 81 and 56. 3x3/2 over 1536 of
