@@ -123,9 +123,9 @@ HWY_INLINE void SumDownRows(const StraightRun<typename Channels::Bits>& run, con
 }
 
 /// The sums of an output's columns, added up in the lanes of long windows (see LaneSums), and those pairwise.
-template <class Channels, int kSums>
+template <class Channels, bool kFetches, int kSums>
 HWY_INLINE void SumInLanes(const StraightRun<typename Channels::Bits>& run, const typename Channels::Bits* at,
-                           ColumnVector (&total)[kSums]) {
+                           const typename Channels::Bits* next, ColumnVector (&total)[kSums]) {
   constexpr std::int64_t kLanes = LaneSums<ColumnLanes>::kLanes;
   constexpr std::int64_t kSlot = kSums * static_cast<std::int64_t>(hn::MaxLanes(ColumnLanes()));
   const ColumnLanes d;
@@ -133,7 +133,7 @@ HWY_INLINE void SumInLanes(const StraightRun<typename Channels::Bits>& run, cons
   HWY_ALIGN float slots[kLanes * kSlot];
   for (std::int64_t tap = 0; tap < run.taps; ++tap, at += run.step) {
     ColumnVector sum[kSums];
-    SumDownRows<Channels, 0>(run, at, nullptr, sum);
+    SumDownRows<Channels, 0, kFetches>(run, at, tap + 1 < run.taps ? at + run.step : next, sum);
     float* slot = slots + tap % kLanes * kSlot;
     CENOTE_UNROLL
     for (int v = 0; v < kSums; ++v)
@@ -178,7 +178,7 @@ HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, cons
         run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
           ColumnVector total[Channels::kParts * vectors()];
           if (kRows == 0 && HWY_UNLIKELY(run.in_lanes)) {
-            SumInLanes<Channels>(run, at + c, total);
+            SumInLanes<Channels, false>(run, at + c, nullptr, total);
           } else {
             SumOfTaps<Channels, kRows, false>(run, at + c, nullptr, total);
           }
@@ -188,7 +188,7 @@ HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, cons
   }
 }
 
-/// The same for columns of several stretches, not in lanes: what follows a stretch lies elsewhere, and is asked for early. (Two threads, without and with: averages of 7 x 7 over 32 x 2048 channels 59 us and 55,
+/// The same for columns of several stretches: what follows a stretch lies elsewhere, and is asked for early. (Two threads, without and with: averages of 7 x 7 over 32 x 2048 channels 59 us and 55,
 /// of 28 x 28 over 8 x 512 66 and 56. Columns of one stretch follow each other, which the hardware sees by itself: 7x7/7 over 8 x 56 x 56 x 256 142 and 169.)
 template <class Channels>
 HWY_NOINLINE void SumOfLongRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor) {
@@ -200,7 +200,11 @@ HWY_NOINLINE void SumOfLongRun(const StraightRun<typename Channels::Bits>& run, 
     for (std::int64_t c = run.channel; c < whole; c += kStretch) {
       const typename Channels::Bits* next = at + (c + kStretch < whole ? c + kStretch : run.apart + run.channel);
       ColumnVector total[Channels::kParts * Channels::kMost];
-      SumOfTaps<Channels, 0, true>(run, at + c, next, total);
+      if (run.in_lanes) {
+        SumInLanes<Channels, true>(run, at + c, next, total);
+      } else {
+        SumOfTaps<Channels, 0, true>(run, at + c, next, total);
+      }
       divisor.Apply(ColumnLanes(), total);
       Channels::Store(total, run.streams, target + c);
     }
@@ -380,8 +384,7 @@ HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Di
   }
   if (run.slices == 1 && run.rows == 2 && !run.in_lanes) return SumOfRun<Channels, 2>(run, divisor);
   if constexpr (Channels::kParts == 1 && HWY_MAX_BYTES == 64) {  // others: not measured
-    if (run.channels > Channels::kMost * Channels::kElements && !run.in_lanes)
-      return SumOfLongRun<Channels>(run, divisor);
+    if (run.channels > Channels::kMost * Channels::kElements) return SumOfLongRun<Channels>(run, divisor);
   }
   SumOfRun<Channels, 0>(run, divisor);
 }
