@@ -10,8 +10,9 @@ namespace cenote::simd {
 
 /// Rows of outputs that are made at once, at most.
 inline constexpr int kColumnRows = 4;
-/// Taps of a slice of a window, at most.
-inline constexpr int kMostColumnTaps = 25;
+/// Taps of a slice of a window, at most. (Two threads, straight from the taps or row by row and in bands: 6x6/3 over 4 x 96 x 96 x 64 102 us and 74, 6x6/2 215 and 128, (3,12)/(2,6) 77 and 63,
+/// 6x6/1 411 and 425; 6x6/3 over 4 x 48 x 48 x 256 91 and 97.)
+inline constexpr int kMostColumnTaps = 36;
 /// Source rows of a band, at most: it is cut smaller where there would be more.
 inline constexpr int kMostColumnRows = 2 * kMostColumnTaps;
 

@@ -30,7 +30,7 @@ bool have_better_ways(const Problem& p, bool shares_rows, std::int64_t vectors) 
   std::int64_t taps = 1;
   for (const Axis& axis : p.axis) {
     if (axis.output > 1) readings *= static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
-    taps = smaller(taps * smaller(axis.kernel, kMostColumnTaps + 1), kMostColumnTaps + 1);
+    if (&axis != &p.axis[0]) taps = smaller(taps * smaller(axis.kernel, kMostColumnTaps + 1), kMostColumnTaps + 1);
   }
   if (readings > kMostReadings) return true;
   const bool has_bands = !p.with_indices && shares_rows && taps <= kMostColumnTaps;

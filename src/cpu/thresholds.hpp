@@ -57,6 +57,8 @@ inline constexpr std::int64_t kTallRows = 32;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
 /// 8 x 512 127 to 147, 97, 105; 10 x 10 over 2 x 60 x 60 x 512 116 to 124 with all, 152 with 8.)
 inline constexpr int kRowsAtOnce = 16;
+/// Rows of a window, or of what is summed up after it, that columns of many channels are asked for early. (In a harness, 2 to 8 were within 3 % of each other.)
+inline constexpr std::int64_t kRowsAhead = 4;
 /// How far ahead of their use source rows are fetched where they come from memory.
 inline constexpr std::int64_t kFetchBytes = 8192;
 /// What the buffer between folding down and folding along costs, in loads: a store and a load for each element of it, and the

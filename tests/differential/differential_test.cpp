@@ -266,6 +266,9 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nhwc n1c144 h19w9 k5x4 s2x3 p2x1",
              "max2d f32 nhwc n1c130 h70w3 k33x1 s1x2 p16x0",
              "max3d f32 ndhwc n1c80 d4h9w6 k3 s2 p1",
+             "max2d f32 nhwc n1c100 h22w23 k6 s3",
+             "max2d f32 nhwc n1c64 h27w14 k12x3 s5x2 p2x1",
+             "aavg3d f32 ndhwc n1c270 d3h5w4 out1",  // the next rows asked for early, across slices
              "max2d f16 nhwc n1c130 h7w9 k3 s1 p1 d1x2",
              "max2d u8 nhwc n1c300 h7w9 k3 s1 p1",
              "amax2d f32 nhwc n2c200 h14w14 out1",
