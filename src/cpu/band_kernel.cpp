@@ -198,7 +198,9 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   const std::int64_t fewest = height.kernel > height.stride ? 4 * ((height.kernel - 1) * plan.row_step + 1) : 1;
   plan.band = smaller(plan.rows, larger(fewest, kBandRowBytes / row_bytes));
   plan.bands = ceil_div(plan.rows, plan.band);
+  plan.row_stride = height.stride;
   plan.streams = described.bytes_moved >= kStreamIndexBytes;
+  if (plan.streams) plan.ahead = plan.band * height.stride * plan.width;
   if (sums && !make_slice_divisors(row_plan, bands.lanes, plan.divisors)) return nullptr;
   if (dilated) make_phases(bands.lanes, height.stride, plan);
   if (joined) {

@@ -219,6 +219,34 @@ struct Band {
   std::int64_t first_row, end_row;  // of outputs
   std::int64_t first_y, rows;       // of the input
   T* to;
+  std::uintptr_t ahead,
+      ahead_end;  // what is asked for meanwhile, of each slice; numbers, for it may lie beyond the tensor
+};
+
+/// Asks for what a later band reads, as it lies in memory, a share of it with each vector of this one. kAsks: or for nothing.
+template <bool kAsks, class T>
+class BandAhead {
+ public:
+  /// `elements`: that each vector reads for the first time, or may.
+  BandAhead(const Band<T>& band, std::int64_t elements)
+      : next_(band.ahead),
+        end_(band.ahead_end),
+        slices_(band.slices),
+        pitch_(static_cast<std::uintptr_t>(band.slice_pitch) * sizeof(T)),
+        share_(static_cast<std::uintptr_t>(elements) * sizeof(T)) {}
+
+  HWY_INLINE void Move() {
+    if (!kAsks || next_ >= end_) return;
+    for (const std::uintptr_t share_end = next_ + share_; next_ < share_end; next_ += 64) {
+      std::uintptr_t at = next_;
+      for (std::int64_t z = 0; z < slices_; ++z, at += pitch_) hwy::Prefetch(reinterpret_cast<const char*>(at));
+    }
+  }
+
+ private:
+  std::uintptr_t next_, end_;
+  std::int64_t slices_;
+  std::uintptr_t pitch_, share_;
 };
 
 /// What a run of bands has in common.
@@ -226,6 +254,7 @@ template <Fold kFold, class D, class T>
 class BandFolder {
   using C = hn::TFromD<D>;
   static constexpr std::int64_t kLanes = hn::MaxLanes(D());
+  static constexpr bool kWhole = std::is_same_v<D, hn::ScalableTag<C>>;
 
  public:
   BandFolder(const BandPlan& plan, char* scratch)
@@ -262,15 +291,18 @@ class BandFolder {
       band.first_y = Rows(band.first_row).first;
       band.rows = last.first + last.count - band.first_y;
       band.slices = depth.count;
-      FindRows(source, plane * plan_.source_pitch + (depth.first * plan_.heights + band.first_y) * plan_.width, band);
+      const std::int64_t at = plane * plan_.source_pitch + (depth.first * plan_.heights + band.first_y) * plan_.width;
+      FindRows(source, at, band);
+      band.ahead = reinterpret_cast<std::uintptr_t>(source) +
+                   static_cast<std::uintptr_t>(at + band.rows * plan_.width) * sizeof(T);
+      band.ahead_end = plan_.ahead == 0 ? 0 : band.ahead + static_cast<std::uintptr_t>(plan_.ahead) * sizeof(T);
       T* to = target + plane * plan_.target_pitch + (z * plan_.rows + band.first_row) * plan_.columns;
       band.to = plan_.streams ? staged_ : to;
-      switch (plan_.stride) {
-        case 1: FoldBand<1>(band); break;
-        case 2: FoldBand<2>(band); break;
-        case 4: FoldBand<4>(band); break;
-        default:
-          if constexpr (kHasThirds<C>) FoldBand<3>(band);
+      // Bands of rows as short as few lanes are soon read.
+      if (kWhole && plan_.ahead != 0) {
+        FoldBand<kWhole>(band);
+      } else {
+        FoldBand<false>(band);
       }
       if (plan_.streams) writer_.Write(staged_, to, (band.end_row - band.first_row) * plan_.columns);
     }
@@ -323,7 +355,18 @@ class BandFolder {
     for (int i = 0; i < cut_off_; ++i) fold(segment_[i].x, segment_[i].end, segment_[i].inside, std::true_type());
   }
 
-  template <int kStride>
+  template <bool kAsks>
+  HWY_INLINE void FoldBand(const Band<T>& band) const {
+    switch (plan_.stride) {
+      case 1: return FoldBand<1, kAsks>(band);
+      case 2: return FoldBand<2, kAsks>(band);
+      case 4: return FoldBand<4, kAsks>(band);
+      default:
+        if constexpr (kHasThirds<C>) FoldBand<3, kAsks>(band);
+    }
+  }
+
+  template <int kStride, bool kAsks>
   HWY_NOINLINE void FoldBand(const Band<T>& band) const {
     const Apart<kStride, D> apart = [this]() HWY_ATTR {
       if constexpr (kStride == 3) {
@@ -333,18 +376,18 @@ class BandFolder {
       }
     }();
     if constexpr (kFold == Fold::sum) {
-      Sum(band, apart);
+      Sum<kAsks>(band, apart);
     } else {
       const D d;
       auto nan = hn::MaskFromVec(hn::Zero(d));
-      plan_.shares ? MaxOfKept(band, apart, nan) : MaxOfTaps(band, apart, nan);
+      plan_.shares ? MaxOfKept<kAsks>(band, apart, nan) : MaxOfTaps<kAsks>(band, apart, nan);
       if constexpr (hwy::IsFloat<C>()) {
         if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) MaxWithNaN(band, apart);
       }
     }
   }
 
-  template <int kStride>
+  template <bool kAsks, int kStride>
   HWY_INLINE void Sum(const Band<T>& band, const Apart<kStride, D>& apart) const {
     const D d;
     const std::int64_t pitch = plan_.width, taps = plan_.taps, columns = plan_.columns;
@@ -354,6 +397,7 @@ class BandFolder {
     const float* each = divisors.all == 0 ? divisors.each.data() + band.first_row * columns : nullptr;
     const auto all = hn::Set(d, static_cast<C>(divisors.all)), inverse = hn::Div(hn::Set(d, C{1}), all);
     const bool multiplies = divisors.multiplies, negative = divisors.all < 0;
+    BandAhead<kAsks, T> ahead(band, kLanes * kStride * plan_.row_stride);
     ForSegments([&](std::int64_t begin, std::int64_t end, const hn::Mask<D>* inside,
                     auto cut_off) HWY_ATTR CENOTE_ALWAYS_INLINE {
       T* to = band.to;
@@ -363,6 +407,7 @@ class BandFolder {
         const T* row = at + (height.first - band.first_y) * pitch;
         for (std::int64_t x = begin; x < end; x += kLanes) {
           auto total = hn::Zero(d);
+          ahead.Move();
           ForTaps<kStride, decltype(cut_off)::value>(
               d, apart, taps, inside, hn::Zero(d),
               SumOfRows<D, T>{d, row + x * kStride, height.count, pitch, slices, slice_pitch, total});
@@ -375,13 +420,14 @@ class BandFolder {
   }
 
   /// Straight from the taps.
-  template <int kStride>
+  template <bool kAsks, int kStride>
   HWY_INLINE void MaxOfTaps(const Band<T>& band, const Apart<kStride, D>& apart, hn::Mask<D>& nan) const {
     const D d;
     const auto identity = hn::Set(d, IdentityOf<Fold::max, C>());
     const std::int64_t pitch = plan_.width, taps = plan_.taps, columns = plan_.columns;
     const std::int64_t slices = band.slices, slice_pitch = band.slice_pitch;
     const T* at = band.from - plan_.left;
+    BandAhead<kAsks, T> ahead(band, kLanes * kStride * plan_.row_stride);
     ForSegments([&](std::int64_t begin, std::int64_t end, const hn::Mask<D>* inside, auto cut_off)
                     HWY_ATTR CENOTE_ALWAYS_INLINE {
                       T* to = band.to;
@@ -390,6 +436,7 @@ class BandFolder {
                         const T* first = at + (height.first - band.first_y) * pitch;
                         for (std::int64_t x = begin; x < end; x += kLanes) {
                           auto value = identity;
+                          ahead.Move();
                           for (std::int64_t z = 0; z < slices; ++z) {
                             const T* row = first + x * kStride + z * slice_pitch;
                             for (std::int64_t y = 0; y < height.count; ++y, row += pitch) {
@@ -404,12 +451,13 @@ class BandFolder {
   }
 
   /// Each row along, then down those that a window sees.
-  template <int kStride>
+  template <bool kAsks, int kStride>
   HWY_INLINE void MaxOfKept(const Band<T>& band, const Apart<kStride, D>& apart, hn::Mask<D>& nan) const {
     const D d;
     const auto identity = hn::Set(d, IdentityOf<Fold::max, C>());
     const std::int64_t taps = plan_.taps, kept_pitch = ceil_div(plan_.columns, kLanes) * kLanes;
     const std::int64_t pitch = plan_.width;
+    BandAhead<kAsks, T> ahead(band, kLanes * kStride);
     ForSegments([&](std::int64_t begin, std::int64_t end, const hn::Mask<D>* inside, auto cut_off)
                     HWY_ATTR CENOTE_ALWAYS_INLINE {
                       C* kept = kept_;
@@ -423,6 +471,7 @@ class BandFolder {
                           }
                           for (std::int64_t x = begin; x < end; x += kLanes) {
                             auto value = identity;
+                            ahead.Move();
                             ForTaps<kStride, decltype(cut_off)::value>(
                                 d, apart, taps, inside, identity, NumberMax<D, T>{d, row + x * kStride, value, nan});
                             hn::Store(value, d, kept + x);

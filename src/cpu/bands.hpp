@@ -29,6 +29,8 @@ struct BandPlan {
   std::int64_t taps, stride, left;     // along the row, and its padding in front; strides of 3 only in lanes of 4 bytes
   std::int64_t band, bands;            // output rows that are folded in one go, and how often that is in a slice
   bool shares;                         // maxima: rows that several windows see are folded along once
+  std::int64_t row_stride;             // rows from window to window
+  std::int64_t ahead;                  // elements of a slice that are asked for while a band is folded
   bool streams;                        // results are written around the caches
   std::int64_t step, row_step;         // columns and rows from tap to tap
   // Dilated windows, see dilated_rows-inl.h:

@@ -83,6 +83,8 @@ class DilatedFolder {
     auto nan = hn::MaskFromVec(hn::Zero(d));
     const std::int64_t width = plan_.width, left = plan_.left, pitch = plan_.phase_pitch;
     const unsigned used = plan_.phases;
+    // The next band's, as far as this one is read.
+    const auto ahead = static_cast<std::uintptr_t>(plan_.ahead) * sizeof(float);
     float* to = phases_;
     for (std::int64_t y = 0; y < rows; ++y, from += plan_.row_unit * width, to += kStride * pitch) {
       const std::uint8_t* masks = plan_.inside.data();
@@ -92,6 +94,12 @@ class DilatedFolder {
         CENOTE_UNROLL
         for (int k = 0; k < Apart<kStride, D>::kLoads; ++k)
           v[k] = first < width ? hn::LoadU(d, from + first + k * Apart<kStride, D>::kNext) : identity;
+        if (ahead != 0) {
+          CENOTE_UNROLL
+          for (int k = 0; k < kStride; ++k)
+            hwy::Prefetch(
+                reinterpret_cast<const float*>(reinterpret_cast<std::uintptr_t>(from + first + k * kLanes) + ahead));
+        }
         auto put = [&](auto phase) HWY_ATTR CENOTE_ALWAYS_INLINE {
           constexpr int kPhase = decltype(phase)::value;
           if ((used >> kPhase & 1) == 0) return;

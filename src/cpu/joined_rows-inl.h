@@ -150,9 +150,14 @@ class JoinedFolder {
     auto value = hn::Zero(d);
     auto nan = hn::MaskFromVec(value);
     float* const kept = unit.kept;
+    // What the next band has where this one is read, as a number, for it may lie beyond the tensor. (Sums down the rows gain nothing by it.)
+    const std::uintptr_t ahead =
+        reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(plan_.ahead) * sizeof(T);
     ForVectors(
         taps, unit.rows * plan_.width,
         [&](std::int64_t p) HWY_ATTR CENOTE_ALWAYS_INLINE {
+          if (plan_.ahead != 0)
+            hwy::Prefetch(reinterpret_cast<const T*>(ahead + static_cast<std::uintptr_t>(p) * sizeof(T)));
           nan = hn::Or(nan, hn::IsNaN(LoadAs(d, from + p)));
           value = hn::Set(d, IdentityOf<Fold::max, float>());
         },

@@ -53,7 +53,11 @@ void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, S
   };
   const std::int64_t slice = plan.rows * plan.columns;
   plan.slice_pitch = slice + lanes;
-  plan.packed_at = take(plan.left + larger(plan.reach, plan.together * plan.heights * plan.width), element);
+  const std::int64_t rows =
+      plan.together > 1  // of the source: those that a band sees, or all
+          ? plan.together * plan.heights
+          : smaller(plan.heights, (plan.band - 1) * plan.stride + (plan.taps - 1) * plan.row_step + 1);
+  plan.packed_at = take(plan.left + (rows - 1) * plan.width + larger(plan.row_reach, plan.width), element);
   plan.slices_at = take(plan.kept * plan.slice_pitch, element);
   plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, sizeof(std::int32_t));
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
@@ -85,10 +89,13 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const bool pairs =
       width.kernel == 2 && width.stride == 2 && depth.kernel == 2 && depth.stride >= 2 && has_whole_windows(depth);
   if (sums && !single && !pairs) return nullptr;  // summed up in another order
-  if (depth.kernel > kRowBlock || height.input * width.input * size > kBlockBytes || target.count > kMostStripOutputs)
+  const bool has_first_codes = p.with_indices && (width.pad_begin > 0 || height.pad_begin > 0);
+  if (depth.kernel > kRowBlock || source.count > std::numeric_limits<std::int32_t>::max() ||
+      (has_first_codes && target.count > kMostStripOutputs))
     return nullptr;
-  // Few planes are shared between threads row by row.
-  if (p.batch * p.channels < kFewestUnits && described.bytes_moved >= kSerialBytes) return nullptr;
+  const std::int64_t planes = p.batch * p.channels;
+  const bool keeps = !single && !pairs, shared = described.bytes_moved >= kSerialBytes;
+  if (keeps && planes < kFewestUnits && shared) return nullptr;  // slices are kept by one thread
   const bool sliding = std::all_of(std::begin(p.axis), std::end(p.axis),
                                    [](const Axis& axis) { return axis.rule == WindowRule::sliding; });
   if (!sliding || depth.dilation != 1 || has_empty_windows(p)) return nullptr;
@@ -103,7 +110,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const bool numbered = width.input <= std::numeric_limits<std::int16_t>::max() / 2;
   plan.keys = halves && !sums && !p.with_indices && numbered && !dilated;
   if (plan.keys) lanes *= 2;
-  plan.planes = p.batch * p.channels;
+  plan.planes = planes;
   plan.source_pitch = source.pitch;
   plan.target_pitch = target.pitch;
   plan.index_pitch = indices.pitch;
@@ -122,13 +129,16 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const std::int64_t span =
       (width.output - 1) * width.stride + (width.kernel - 1) * width.dilation + 1 - width.pad_begin;
   plan.padded = plan.left > 0 || span > plan.width;
-  plan.reach = ((pairs ? 2 : 1) * plan.heights - 1) * plan.width + ceil_div(plan.columns, lanes) * lanes * plan.stride +
-               plan.taps * plan.step;
+  plan.row_reach = ceil_div(plan.columns, lanes) * lanes * plan.stride + plan.taps * plan.step;
+  plan.reach = ((pairs ? 2 : 1) * plan.heights - 1) * plan.width + plan.row_reach;
   const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
   plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
+  // Few planes are shared between threads by parts of their rows.
+  if (shared && planes < kFewestUnits)
+    plan.parts = smaller(ceil_div(plan.rows, plan.band), ceil_div(kManyUnits, planes));
   plan.streams = described.bytes_moved >= kStreamIndexBytes;
   plan.together = pairs ? 2 : 1;
-  plan.kept = single || pairs ? 0 : depth.kernel;
+  plan.kept = keeps ? depth.kernel : 0;
   // Where the last vectors would reach beyond the plane, see StoreUpTo.
   plan.staged = plan.streams || (halves && (plan.columns < lanes || plan.kept > 0));
   if (described.bytes_moved >= kFetchedBytes) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
@@ -136,12 +146,12 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.index_dtype = p.index_dtype;
   for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
   if (sums && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
-  if (p.with_indices && (plan.left > 0 || plan.top > 0)) make_first_codes(p, lanes, plan);
+  if (has_first_codes) make_first_codes(p, lanes, plan);
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
   if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;
   const std::string why = "vectors of columns down the rows of each plane, " + std::to_string(plan.band) +
                           " rows of outputs at a time, because its windows are small";
-  const std::int64_t units = plan.planes;
+  const std::int64_t units = plan.planes * plan.parts;
   return make_unit_kernel(described, std::move(plan), units, function, why);
 }
 

@@ -409,14 +409,26 @@ void FoldSlices(const StripPlan& plan, const RowRange& depth, const T* slices, c
   }
 }
 
-/// A slice, or those that are folded together, with room around it: itself, or a copy of the tensor's first or last.
+/// A slice, or those that are folded together, with room around what output rows [first_row, end_row) see of it: itself, or a copy where vectors
+/// would reach beyond the tensor, of those rows or of all that is folded together.
 template <class T>
-const T* ReadableSlice(const StripPlan& plan, const T* source, std::int64_t plane, std::int64_t z, char* scratch) {
+const T* ReadableSlice(const StripPlan& plan, const T* source, std::int64_t plane, std::int64_t z,
+                       std::int64_t first_row, std::int64_t end_row, char* scratch) {
   const std::int64_t slice = plan.heights * plan.width, at = plane * plan.source_pitch + z * slice;
   if (at >= plan.left && at + plan.reach <= plan.extent) return source + at;
+  std::int64_t first = larger(0, first_row * plan.stride - plan.top);
+  std::int64_t end =
+      smaller(plan.heights, (end_row - 1) * plan.stride - plan.top + (plan.taps - 1) * plan.row_step + 1);
+  const std::int64_t last = at + (plan.together - 1) * slice + (end - 1) * plan.width;
+  if (at + first * plan.width >= plan.left && last + plan.row_reach <= plan.extent) return source + at;
+  if (plan.together > 1) {
+    first = 0;
+    end = plan.together * plan.heights;
+  }
   T* packed = reinterpret_cast<T*>(scratch + plan.packed_at) + plan.left;
-  std::memcpy(static_cast<void*>(packed), source + at, static_cast<std::size_t>(plan.together * slice) * sizeof(T));
-  return packed;
+  std::memcpy(static_cast<void*>(packed), source + at + first * plan.width,
+              static_cast<std::size_t>((end - first) * plan.width) * sizeof(T));
+  return packed - first * plan.width;
 }
 
 /// `count` results, where they are not in the tensors yet.
@@ -450,17 +462,22 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   const std::conditional_t<kFold == Fold::max && kIsHalf<T>, KeyStrips<T, C>, Strips<kFold, T, C>> strips(plan);
   const bool puts = plan.staged || pointers.indices != nullptr;
   Writers writers;
-  for (std::int64_t plane = begin; plane < end; ++plane) {
+  for (std::int64_t unit = begin; unit < end; ++unit) {
+    const std::int64_t plane = unit / plan.parts, part = unit % plan.parts;
     const T* source = static_cast<const T*>(pointers.source);
     if constexpr (kFold != Fold::max_indexed && std::is_same_v<T, C>) {
-      const std::int64_t done = FoldNarrowPlanes(plan, strips, plane, end, source, static_cast<T*>(pointers.target));
+      const std::int64_t done =
+          plan.parts > 1 ? 0 : FoldNarrowPlanes(plan, strips, plane, end, source, static_cast<T*>(pointers.target));
       if (done > 0) {
-        plane += done - 1;
+        unit += done - 1;
         continue;
       }
     }
     T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
-    auto readable = [&](std::int64_t z) { return ReadableSlice(plan, source, plane, z, scratch); };
+    auto readable = [&](std::int64_t z, std::int64_t row, std::int64_t end_row) {
+      return ReadableSlice(plan, source, plane, z, row, end_row, scratch);
+    };
+    const std::int64_t first_row = plan.rows * part / plan.parts, last_row = plan.rows * (part + 1) / plan.parts;
     auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };
     auto room_at = [&](std::int64_t at) { return plan.staged ? kNoEnd : outputs - at; };
     auto put = [&](std::int64_t at, std::int64_t count) {
@@ -473,9 +490,9 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
       const RowRange& depth = plan.depth_rows[static_cast<std::size_t>(o)];
       const std::int32_t* first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data();
       if (plan.kept == 0) {
-        const T* from = readable(depth.first);
-        for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
-          const std::int64_t end_row = smaller(row + plan.band, plan.rows), at = o * slice + row * plan.columns;
+        for (std::int64_t row = first_row; row < last_row; row += plan.band) {
+          const std::int64_t end_row = smaller(row + plan.band, last_row), at = o * slice + row * plan.columns;
+          const T* from = readable(depth.first, row, end_row);
           strips.FoldBand(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
                           room_at(at), result_at(at), codes);
           put(at, (end_row - row) * plan.columns);
@@ -484,10 +501,10 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
       }
       if constexpr (kFold != Fold::sum) {
         for (std::int64_t z = larger(depth.first, last_kept + 1); z < depth.first + depth.count; ++z) {
-          const T* from = readable(z);
           const std::int64_t at = z % plan.kept * plan.slice_pitch;
           for (std::int64_t row = 0; row < plan.rows; row += plan.band) {
             const std::int64_t end_row = smaller(row + plan.band, plan.rows), row_at = at + row * plan.columns;
+            const T* from = readable(z, row, end_row);
             strips.FoldBand(plan, from, z, row, end_row, nullptr, kNoEnd, slices + row_at, slice_codes + row_at);
           }
           last_kept = z;

@@ -13,13 +13,15 @@ namespace cenote::simd {
 struct StripPlan {
   std::int64_t planes, source_pitch, target_pitch, index_pitch;
   std::int64_t extent;          // elements of the source from its first to its last
-  std::int64_t reach;           // of a slice that are read, whole vectors counted
+  std::int64_t reach;           // of a slice, or those that are folded together, that are read, whole vectors counted
+  std::int64_t row_reach;       // of a row
   std::int64_t ahead;           // elements from a band of rows to the one that is fetched meanwhile; 0: nothing is
   std::int64_t heights, width;  // of the input
   std::int64_t slices, rows, columns;    // of the output
   std::int64_t taps, stride, left, top;  // of height and width alike, and their padding in front
   std::int64_t step, row_step;           // columns and rows from tap to tap
   std::int64_t band;                     // output rows that are folded strip by strip
+  std::int64_t parts = 1;                // units of a plane: parts of the rows of its slices
   bool keys;                             // maxima of halves: taken of integers, see keys-inl.h
   bool padded;                           // windows reach beyond their row
   bool staged;                           // results are put together in scratch
@@ -40,7 +42,7 @@ struct StripPlan {
   std::size_t packed_at, slices_at, slice_codes_at, result_at, codes_at, bytes;
 };
 
-/// Planes [begin, end).
+/// Parts of planes [begin, end).
 using StripsFn = void (*)(const StripPlan&, const RowPointers&, std::int64_t begin, std::int64_t end, char* scratch);
 
 }  // namespace cenote::simd

@@ -162,7 +162,9 @@ inline constexpr std::int64_t kMostStripBytes = 4 * 1024 * 1024;
 /// Input bytes of the rows that other small windows are folded from in one go, half of an L1: not measured beside others. (One thread, row by row or in blocks before: 4x4/2 maxima
 /// over 256 planes of 64 x 64 510 us and 195, 2x2/1 over 512 of 26 x 26 160 and 125, 5x5/2 over 256 of 112 x 112 1325 and 900, 4x4/4 over 128 of 128 x 128 374 and 130; 4x4/4 averages over
 /// 512 of 64 x 64 503 and 105, 5x5/3 over 6144 of 17 x 17 586 and 457; 3x3/2 maxima of bytes over 512 of 112 x 112 1450 and 315.) Nothing is fetched early: those took 214, 120, 951, 205, 160, 516
-/// and 322 with the next band asked for.
+/// and 322 with the next band asked for. Calls that
+/// write around the caches have it asked for: two threads, without and with, 4x4/4 maxima over 36 MB 345 to 790 and 246, over 54 MB 1583 to 2200 and 420, 3x3/3 over 57 MB 2200 and 510, 4x4/2 over 32 MB 1090 and 560,
+/// 4x4/4 averages over 41 MB 500 and 286, over 98 MB 2670 and 950; over 16 MB as fast either way.
 inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
 /// Windows along a row that see an element, above which sums over rows of at least so many bytes are left to rows. (One thread, in bands and row by row: averages over 32 or 64 planes of
 /// 64 x 64 5x5/2 106 us and 161, 7x7/2 79 and 106, 4x4/1 104 and 175, 6x6/2 52 and 97, 8x8/3 53 and 85; of 112 x 112 5x5/2 385 and 455; of 224 x 224 5x5/1 2637 and 1870, 7x7/2 1895

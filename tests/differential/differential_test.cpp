@@ -699,7 +699,13 @@ INSTANTIATE_TEST_SUITE_P(
         // Results that are small beside an input which may stay in the caches.
         "max2d f32 nhwc n1c64 h300w301 k2 fwd", "max2d f32 nhwc n1c400 h120w121 k3 s2 nan fwd",
         "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "max2d f32 nhwc n1c64 h270w272 k2 nan fwd",
-        "max2d f32 nhwc n1c16 h500w503 k2 fwd idx:window", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd"));
+        "max2d f32 nhwc n1c16 h500w503 k2 fwd idx:window", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd",
+        // Few planes, whose rows threads share, and planes longer than an L2.
+        "max2d f32 nchw n1c3 h1501w1400 k3 s2 p1 fwd", "max2d f32 nchw n1c2 h1701w1503 k3 s2 idx:flat32 fwd",
+        "avg2d f32 nchw n1c1 h2501w2400 k3 s2 p1 nopad fwd", "max2d f16 nchw n1c3 h1800w2301 k2 nan fwd",
+        "max2d f32 nchw n1c1 h2001w1999 k3 s1 p1 d4 fwd", "max3d f32 ncdhw n1c3 d5h500w501 k2 fwd",
+        "avg3d f32 ncdhw n1c17 d4h290w301 k2 fwd", "max3d f32 ncdhw n1c9 d7h300w301 k3 s2 p1 fwd",
+        "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd", "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
 
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
