@@ -131,8 +131,11 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.padded = plan.left > 0 || span > plan.width;
   plan.row_reach = ceil_div(plan.columns, lanes) * lanes * plan.stride + plan.taps * plan.step;
   plan.reach = ((pairs ? 2 : 1) * plan.heights - 1) * plan.width + plan.row_reach;
-  const std::int64_t fewest = plan.taps > plan.stride ? 4 : 1;  // rows that bands share are folded twice
-  plan.band = larger(fewest, kStripBytes / (plan.width * plan.stride * size));
+  // Rows that bands share are folded twice, and each strip of a band takes some instructions to begin. Long rows of 2x2 windows are taken as they lie.
+  const std::int64_t row_bytes = plan.width * plan.stride * size;
+  const bool long_rows = kFewestStripRows * row_bytes > kBandRowBytes;
+  if (long_rows && single && plan.taps == plan.stride && size == sizeof(float) && !p.with_indices) return nullptr;
+  plan.band = larger(kFewestStripRows, kStripBytes / row_bytes);
   // Few planes are shared between threads by parts of their rows.
   if (shared && planes < kFewestUnits)
     plan.parts = smaller(ceil_div(plan.rows, plan.band), ceil_div(kManyUnits, planes));
