@@ -3,6 +3,8 @@
 
 #include "cuda/tiling.hpp"
 
+#include <cmath>
+
 namespace cenote::gpu {
 
 namespace {
@@ -19,16 +21,24 @@ std::int64_t count_most_taps(const Axis& axis) {
 
 }  // namespace
 
-void Forward::choose(Launches& result) {
-  if (few_outputs(result)) return;
+bool Forward::by_shape(Launches& result) {
+  // A zero stands for what lies outside the input, which adds nothing to a sum of positive powers alone.
+  if (p_.reduction == Reduction::power && p_.norm_type < 0) return false;
+  if (few_outputs(result)) return true;
   if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
-      forward_down(result) || forward_rows(result))
-    return;
-  if (forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) || forward_direct(result))
-    return;
-  if (forward_streams(result) || forward_bands(result)) return;
+      forward_down(result))
+    return true;
+  if (!is_multiplied()) return false;
+  if (forward_rows(result) || forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) ||
+      forward_direct(result))
+    return true;
+  if (forward_streams(result) || forward_bands(result)) return true;
   const bool tiled = forward_tiles(result);
-  if (whole_planes(result, tiled) || tiled) return;
+  return whole_planes(result, tiled) || tiled;
+}
+
+void Forward::choose(Launches& result) {
+  if (by_shape(result)) return;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
   const bool indices = p_.with_indices;
   const bool vector =
@@ -98,12 +108,18 @@ bool Forward::has_few_taps(bool along_rows) const {
   return h.kernel <= 8 && w.kernel <= 8 && h.kernel * w.kernel <= 25;
 }
 
+bool Forward::is_multiplied() const {
+  return p_.reduction != Reduction::power ||
+         (p_.norm_type >= 1 && p_.norm_type <= 7 && p_.norm_type == std::floor(p_.norm_type));
+}
+
 bool Forward::forward_tile_windows(Launches& result) {
   const Axis &h = p_.axis[1], &w = p_.axis[2];
   const Function function = kernels_.fold_tile_windows(
       fold(), p_.with_indices, is_identity(h) ? 1 : static_cast<int>(larger(h.kernel, 2)), static_cast<int>(w.kernel));
-  if (!has_few_taps(true) || function.entry == nullptr || is_few(false) || !is_dense(p_.input, p_, true) ||
-      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+  if (!has_few_taps(true) || !is_multiplied() || function.entry == nullptr || is_few(false) ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
   result.scalar = make_launch(p_, function, false, false, false, 1);
@@ -541,7 +557,7 @@ bool Forward::narrow_planes(Launches& result) {
 }
 
 bool Forward::forward_tiles(Launches& result) {
-  if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+  if (wide_ || is_empty() || !is_multiplied() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
       p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }

@@ -65,11 +65,12 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   } else {
+    const Term<kFold, T> term(p.norm_type);
 #pragma unroll
     for (int i = 0; i < kRowOutputs; ++i) {
       fold[i] = Folded<T, kFold>{0};
 #pragma unroll
-      for (int t = 0; t < kWidth; ++t) fold[i] += term<kFold>(taps[i][t], 2.0);
+      for (int t = 0; t < kWidth; ++t) fold[i] += term(taps[i][t]);
     }
     if constexpr (kFold == Fold::sum) divide_all<T>(p, fold);
   }
