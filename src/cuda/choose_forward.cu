@@ -26,11 +26,11 @@ bool Forward::by_shape(Launches& result) {
   if (p_.reduction == Reduction::power && p_.norm_type < 0) return false;
   if (few_outputs(result)) return true;
   if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
-      forward_down(result))
+      forward_channel_rows(result, false) || forward_down(result))
     return true;
   if (!is_multiplied()) return false;
-  if (forward_rows(result) || forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) ||
-      forward_direct(result))
+  if (forward_rows(result) || forward_adaptive(result) || forward_row_windows(result) ||
+      forward_channel_rows(result, true) || forward_tile_windows(result) || forward_direct(result))
     return true;
   if (forward_streams(result) || forward_bands(result)) return true;
   const bool tiled = forward_tiles(result);
@@ -144,6 +144,22 @@ bool Forward::forward_row_windows(Launches& result) {
   through_planes(launch, false, kBlock * kRowOutputs);
   result.scalar = launch;
   result.name = std::to_string(kRowOutputs) + " outputs to a thread, through all rows";
+  return true;
+}
+
+bool Forward::forward_channel_rows(Launches& result, bool planar) {
+  const Function function =
+      kernels_.fold_channel_rows(static_cast<int>(p_.axis[1].kernel), static_cast<int>(p_.axis[2].kernel));
+  if (fold() != Fold::sum || function.entry == nullptr || is_few(false) ||
+      !has_channel_rows(p_.input, p_.output, planar, kernels_.lanes / 2)) {
+    return false;
+  }
+  Launch launch = make_launch(one_by_one(planar), function, false, false, true, 1);
+  launch.narrow.grid.width = Divisor<std::int32_t>(p_.axis[2].output);
+  if (!launch.narrow.uniform_divisor) return false;
+  through_planes(launch, false, kBlock * function.columns);
+  result.scalar = launch;
+  result.name = std::to_string(function.columns) + " outputs to a thread, through all channels";
   return true;
 }
 
@@ -337,7 +353,8 @@ bool Forward::forward_down(Launches& result) {
   auto by_columns = [&] {
     Launches windows;
     if (result.vector.entry != nullptr) return true;
-    if (slide_planes(windows) || (is_better_by_columns(narrow) && forward_tile_windows(windows)))
+    if (slide_planes(windows) || forward_channel_rows(windows, true) ||
+        (is_better_by_columns(narrow) && forward_tile_windows(windows)))
       result.scalar = windows.scalar, result.name = windows.name;
     return true;
   };

@@ -27,6 +27,8 @@ class Forward : public Choice {
   bool forward_tile_windows(Launches& result);
   /// Windows of few taps along rows over dense planar tensors that share nothing.
   bool forward_row_windows(Launches& result);
+  /// Sums over windows that share nothing, where channels fill no vector, or of planes.
+  bool forward_channel_rows(Launches& result, bool planar);
   /// Windows of few taps, straight from memory.
   bool forward_direct(Launches& result);
   /// Windows of many taps of neighbouring channels, straight from memory.

@@ -243,6 +243,14 @@ struct ForwardInstances {
     return {};
   }
 
+  static Function channel_rows(int height, int width) {
+    if constexpr (kTuned) {
+      if (height == 2 && width == 2) return function(&gpu::fold_channel_rows<T, 2, 2, 4>, 1, 4);
+      if (height == 3 && width == 3) return function(&gpu::fold_channel_rows<T, 3, 3, 2>, 1, 2);
+    }
+    return {};
+  }
+
   template <Fold kFold, bool kIndices>
   static Function few_of(int kernel, bool channels_fastest) {
     if (kernel == 2)

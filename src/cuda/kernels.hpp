@@ -5,6 +5,7 @@
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/bytes.cuh"
+#include "cuda/channel_rows.cuh"
 #include "cuda/direct.cuh"
 #include "cuda/direct_backward.cuh"
 #include "cuda/few_backward.cuh"
@@ -69,6 +70,9 @@ struct Kernels {
   /// of their rows out.
   Function (*fold_row_windows)(Fold fold, bool indices, int width);
   Function (*spread_row_windows)(Share share, DType index, bool filled);
+  /// Sums of windows of `height` x `width` taps that share nothing, dense tensors, channels last; and their backward, of any windows.
+  Function (*fold_channel_rows)(int height, int width);
+  Function (*spread_channel_rows)();
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs; these take Few alone.

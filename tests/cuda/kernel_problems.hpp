@@ -812,4 +812,19 @@ inline const char* const kPowers[] = {
     "lp2d f64 nhwc n2c5 h30w32 k3 s1 norm5",
 };
 
+// Sums of windows that share nothing, over channels that fill no vector or planes of rows that are not aligned: any size and distance
+// backward, forward those that have kernels.
+inline const char* const kFewChannels[] = {
+    "avg2d f32 nhwc n75c3 h51w53 k2",          "avg2d f16 nhwc n160c3 h51w53 k2 s3",
+    "avg2d bf16 nhwc n31c7 h60w62 k2 div3",    "sum2d f32 nhwc n75c5 h62w63 k3",
+    "avg2d f32 nhwc n100c3 h90w91 k3 s4",      "avg2d f16 nhwc n31c9 h91w91 k3 s3x4",
+    "avg2d f32 nhwc n9c3 h60w61 k4x5 s5x6",    "avg2d f16 nhwc n9c5 h61w60 k7x2 s7x3",
+    "sum2d bf16 nhwc n9c3 h61w59 k5",          "avg2d f32 nhwc n75c3 h51w53 k2 ceil",
+    "avg2d f32 nhwc n75c3 h51w53 k2 p1 nopad", "avg2d f32 nhwc n40c6 h51w54 k2",
+    "avg2d f64 nhwc n75c3 h50w52 k2",          "avg2d f32 nchw n35c9 h61w71 k2 div3",
+    "avg2d f32 nchw n35c9 h61w71 k2 ceil",     "avg2d f32 nchw n33c65 h15w17 k2",
+    "sum2d f32 nchw n75c9 h61w71 k2 s3",       "avg2d f32 nchw n75c9 h62w64 k3 s3x4",
+    "avg2d f16 nchw n75c9 h62w65 k3",
+};
+
 }  // namespace cenote::testing
