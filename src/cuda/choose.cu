@@ -80,11 +80,12 @@ bool Choice::is_empty() const {
   return empty;
 }
 
-bool Choice::has_row_windows(std::int64_t most_taps) const {
+bool Choice::has_row_windows(std::int64_t most_taps, bool padded) const {
   const Axis& w = p_.axis[2];
+  const bool whole = w.pad_begin == 0 && (w.output - 1) * w.stride + w.kernel <= w.input;
   return !wide_ && !is_empty() && is_identity(p_.axis[0]) && is_identity(p_.axis[1]) && w.rule == WindowRule::sliding &&
-         w.dilation == 1 && w.pad_begin == 0 && w.kernel >= 2 && w.kernel <= most_taps &&
-         (w.output - 1) * w.stride + w.kernel <= w.input && count_elements(p_, true) <= INT32_MAX - 65536;
+         w.dilation == 1 && w.kernel >= 2 && w.kernel <= most_taps && (whole || padded) &&
+         count_elements(p_, true) <= INT32_MAX - 65536;
 }
 
 bool Choice::has_channel_rows(const Layout& large, const Layout& small, bool planar, int lanes) const {

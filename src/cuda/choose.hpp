@@ -37,8 +37,8 @@ class Choice {
   bool is_few(bool large) const;
   /// Never run, but planned.
   bool is_empty() const;
-  /// Windows of two to so many taps along rows, without padding or dilation.
-  bool has_row_windows(std::int64_t most_taps) const;
+  /// Windows of two to so many taps along rows, without dilation, and without padding unless `padded`.
+  bool has_row_windows(std::int64_t most_taps, bool padded = false) const;
   /// Windows along height and width that share nothing, without padding or dilation, over dense tensors of these layouts, large and small:
   /// channels next to each other that fill no vector of so many; or planar, elements of four bytes.
   bool has_channel_rows(const Layout& large, const Layout& small, bool planar, int lanes) const;

@@ -129,9 +129,11 @@ bool Forward::forward_tile_windows(Launches& result) {
 
 bool Forward::forward_row_windows(Launches& result) {
   const Axis& w = p_.axis[2];
-  const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel));
-  if (function.entry == nullptr || !has_row_windows(8) || is_few(false) || !is_dense(p_.input, p_, true) ||
-      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+  const bool padded = !has_row_windows(8);
+  const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel), padded);
+  if (function.entry == nullptr || (padded && !has_row_windows(3, true)) || is_few(false) ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
   // Tiles read once what many taps share, take narrow elements with fewer instructions, and know where many taps lie (measured on an H200).
@@ -457,6 +459,8 @@ bool Forward::forward_rows(Launches& result) {
   const bool square = (is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin) ||
                       (is_identity(d) && is_apart(h) && is_apart(w) && h.kernel == w.kernel);
   if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
+  // Sums of few taps are little work, and wait for memory less often where a thread's outputs are not neighbours.
+  if (line && fold() == Fold::sum && w.stride < w.kernel && w.kernel <= 3 && forward_row_windows(result)) return true;
   const Function function =
       kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
                          static_cast<int>(w.stride), static_cast<int>(w.pad_begin));

@@ -227,13 +227,18 @@ struct ForwardInstances {
 
   template <Fold kFold, bool kIndices>
   static Function row_windows_of(int width) {
-    if (width == 2) return function(&gpu::fold_row_windows<T, kFold, kIndices, 2>);
-    if (width == 3) return function(&gpu::fold_row_windows<T, kFold, kIndices, 3>);
-    if (width == 4) return function(&gpu::fold_row_windows<T, kFold, kIndices, 4>);
-    return width <= 8 ? function(&gpu::fold_row_windows<T, kFold, kIndices, 8>) : Function{};
+    if (width == 2) return function(&gpu::fold_row_windows<T, kFold, kIndices, 2, false>);
+    if (width == 3) return function(&gpu::fold_row_windows<T, kFold, kIndices, 3, false>);
+    if (width == 4) return function(&gpu::fold_row_windows<T, kFold, kIndices, 4, false>);
+    return width <= 8 ? function(&gpu::fold_row_windows<T, kFold, kIndices, 8, false>) : Function{};
   }
-  static Function row_windows(Fold fold, bool indices, int width) {
+  static Function row_windows(Fold fold, bool indices, int width, bool padded) {
     if constexpr (kTuned) {
+      if (padded) {
+        if (fold == Fold::sum && width == 2) return function(&gpu::fold_row_windows<T, Fold::sum, false, 2, true>);
+        if (fold == Fold::sum && width == 3) return function(&gpu::fold_row_windows<T, Fold::sum, false, 3, true>);
+        return {};
+      }
       if (fold == Fold::max)
         return indices ? row_windows_of<Fold::max, true>(width) : row_windows_of<Fold::max, false>(width);
       if (fold == Fold::sum) return row_windows_of<Fold::sum, false>(width);

@@ -696,6 +696,15 @@ inline const char* const kRowWindows[] = {
     "amax2d f32 nchw n1c100 h9w9 out1 nan",
     "amax2d f32 nchw n9c129 h28w28 out1 zeros",
     "aavg2d f16 nchw n9c129 h28w28 out1",
+    "avg1d f32 ncw n17c33 w999 k3 s1 p1",
+    "avg1d f16 ncw n17c33 w1000 k3 s1 p1",
+    "avg1d bf16 ncw n17c33 w257 k2 s1 p1",
+    "avg1d f32 ncw n33c65 w128 k3 s1 p1 nopad",
+    "avg1d f32 ncw n33c65 w129 k3 s2 p1",
+    "avg1d f16 ncw n33c65 w136 k3 s2 p1",
+    "sum1d f32 ncw n33c65 w128 k3 s1 p1",
+    "avg1d f32 ncw n211c211 w3 k3 s1 p1",
+    "avg2d f32 nchw n33c17 h7w100 k1x3 s1 p0x1 div2",
 };
 
 // Of whole planes that no block could keep, few and many; of windows of many taps that threads share, with indices; of windows along rows
