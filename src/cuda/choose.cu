@@ -1,6 +1,7 @@
 #include "cuda/choose.hpp"
 
 #include "cuda/simplify.hpp"
+#include "cuda/tiling.hpp"
 
 #include <cstdlib>
 
@@ -79,11 +80,40 @@ bool Choice::is_empty() const {
   return empty;
 }
 
-bool Choice::has_row_windows(std::int64_t most_taps) const {
+bool Choice::has_row_windows(std::int64_t most_taps, bool padded) const {
   const Axis& w = p_.axis[2];
+  const bool whole = w.pad_begin == 0 && (w.output - 1) * w.stride + w.kernel <= w.input;
   return !wide_ && !is_empty() && is_identity(p_.axis[0]) && is_identity(p_.axis[1]) && w.rule == WindowRule::sliding &&
-         w.dilation == 1 && w.pad_begin == 0 && w.kernel >= 2 && w.kernel <= most_taps &&
-         (w.output - 1) * w.stride + w.kernel <= w.input && count_elements(p_, true) <= INT32_MAX - 65536;
+         w.dilation == 1 && w.kernel >= 2 && w.kernel <= most_taps && (whole || padded) &&
+         count_elements(p_, true) <= INT32_MAX - 65536;
+}
+
+bool Choice::has_channel_rows(const Layout& large, const Layout& small, bool planar, int lanes) const {
+  if (wide_ || is_empty() || !is_identity(p_.axis[0]) || p_.axis[0].input != 1 ||
+      count_elements(p_, true) > INT32_MAX - 65536) {
+    return false;
+  }
+  if (planar ? size_of(p_.dtype) != 4 || !is_dense(large, p_, true) || !is_dense(small, p_, false)
+             : p_.channels % lanes == 0 || !is_channels_fastest(large, p_, p_.axis[2].input) ||
+                   !is_dense_by_channels(large, p_, true) || !is_dense_by_channels(small, p_, false)) {
+    return false;
+  }
+  for (const Axis* axis : {&p_.axis[1], &p_.axis[2]}) {
+    if (axis->rule != WindowRule::sliding || axis->dilation != 1 || axis->stride < axis->kernel ||
+        axis->pad_begin != 0 || (axis->output - 1) * axis->stride + axis->kernel > axis->input) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Problem Choice::one_by_one(bool planar) const {
+  Problem p = p_;
+  if (planar) {
+    p.batch *= p.channels;
+    p.channels = 1;
+  }
+  return p;
 }
 
 bool Choice::is_packed_pairs() const {

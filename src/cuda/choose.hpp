@@ -37,8 +37,13 @@ class Choice {
   bool is_few(bool large) const;
   /// Never run, but planned.
   bool is_empty() const;
-  /// Windows of two to so many taps along rows, without padding or dilation.
-  bool has_row_windows(std::int64_t most_taps) const;
+  /// Windows of two to so many taps along rows, without dilation, and without padding unless `padded`.
+  bool has_row_windows(std::int64_t most_taps, bool padded = false) const;
+  /// Windows along height and width that share nothing, without padding or dilation, over dense tensors of these layouts, large and small:
+  /// channels next to each other that fill no vector of so many; or planar, elements of four bytes.
+  bool has_channel_rows(const Layout& large, const Layout& small, bool planar, int lanes) const;
+  /// The problem as the kernels for those see it: planes are batch entries of one channel.
+  Problem one_by_one(bool planar) const;
   /// Windows of 2x2 side by side that cover their planes, so that rows of them follow each other through all planes.
   bool is_packed_pairs() const;
   /// Adaptive windows of different sizes along height and width, no more of them than elements; `more_windows`: or more.

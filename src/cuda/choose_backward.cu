@@ -32,6 +32,7 @@ void Backward::choose(Launches& result) {
   if (share == Share::sum && transposed_sum(result)) return;
   if (gather_few(result, share)) return;
   if (share == Share::power && spread_norms(result)) return;
+  if (share == Share::sum && spread_channel_rows(result, false)) return;
   if (share == Share::sum && spread_adaptive(result)) return;
   if (share == Share::sum && gather_sums(result)) return;
   const bool single_channels = !channels_fastest || !channel_vectors({&p_.grad_input, &p_.grad_output, &p_.indices});
@@ -52,6 +53,9 @@ void Backward::choose(Launches& result) {
         gather_aligned_rows(result, share);
       }
       if (result.vector.entry == nullptr && spread_packed_pairs(result, share)) return;
+      // Rows that are narrower are in tiles by now.
+      if (result.vector.entry == nullptr && share == Share::sum && w.input >= 32 && spread_channel_rows(result, true))
+        return;
       if (result.vector.entry == nullptr) gather_tile_windows(result, share);
     }
     spread_whole_windows(result, share);

@@ -66,6 +66,8 @@ class Backward : public Choice {
   bool spread_packed_pairs(Launches& result, Share share);
   /// The backward of small windows that share nothing, along rows of planar tensors wherever these begin; `result` holds another way already.
   void spread_row_windows(Launches& result, Share share);
+  /// The backward of sums over windows that share nothing, where channels fill no vector, or of planes.
+  bool spread_channel_rows(Launches& result, bool planar);
   /// The backward of windows of several rows that do not overlap, dense planar tensors; `result` holds another way already.
   void spread_apart(Launches& result, Share share);
   /// The backward of windows that do not overlap, planar tensors with aligned rows; `result` holds another way already.

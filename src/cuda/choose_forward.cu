@@ -3,6 +3,8 @@
 
 #include "cuda/tiling.hpp"
 
+#include <cmath>
+
 namespace cenote::gpu {
 
 namespace {
@@ -19,16 +21,24 @@ std::int64_t count_most_taps(const Axis& axis) {
 
 }  // namespace
 
-void Forward::choose(Launches& result) {
-  if (few_outputs(result)) return;
+bool Forward::by_shape(Launches& result) {
+  // A zero stands for what lies outside the input, which adds nothing to a sum of positive powers alone.
+  if (p_.reduction == Reduction::power && p_.norm_type < 0) return false;
+  if (few_outputs(result)) return true;
   if (forward_along(result) || forward_lines(result) || forward_turned(result) || forward_slide(result) ||
-      forward_down(result) || forward_rows(result))
-    return;
-  if (forward_adaptive(result) || forward_row_windows(result) || forward_tile_windows(result) || forward_direct(result))
-    return;
-  if (forward_streams(result) || forward_bands(result)) return;
+      forward_channel_rows(result, false) || forward_down(result))
+    return true;
+  if (!is_multiplied()) return false;
+  if (forward_rows(result) || forward_adaptive(result) || forward_row_windows(result) ||
+      forward_channel_rows(result, true) || forward_tile_windows(result) || forward_direct(result))
+    return true;
+  if (forward_streams(result) || forward_bands(result)) return true;
   const bool tiled = forward_tiles(result);
-  if (whole_planes(result, tiled) || tiled) return;
+  return whole_planes(result, tiled) || tiled;
+}
+
+void Forward::choose(Launches& result) {
+  if (by_shape(result)) return;
   const bool channels_fastest = is_channels_fastest(p_.input, p_, p_.axis[2].input);
   const bool indices = p_.with_indices;
   const bool vector =
@@ -98,12 +108,18 @@ bool Forward::has_few_taps(bool along_rows) const {
   return h.kernel <= 8 && w.kernel <= 8 && h.kernel * w.kernel <= 25;
 }
 
+bool Forward::is_multiplied() const {
+  return p_.reduction != Reduction::power ||
+         (p_.norm_type >= 1 && p_.norm_type <= 7 && p_.norm_type == std::floor(p_.norm_type));
+}
+
 bool Forward::forward_tile_windows(Launches& result) {
   const Axis &h = p_.axis[1], &w = p_.axis[2];
   const Function function = kernels_.fold_tile_windows(
       fold(), p_.with_indices, is_identity(h) ? 1 : static_cast<int>(larger(h.kernel, 2)), static_cast<int>(w.kernel));
-  if (!has_few_taps(true) || function.entry == nullptr || is_few(false) || !is_dense(p_.input, p_, true) ||
-      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+  if (!has_few_taps(true) || !is_multiplied() || function.entry == nullptr || is_few(false) ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
   result.scalar = make_launch(p_, function, false, false, false, 1);
@@ -113,9 +129,11 @@ bool Forward::forward_tile_windows(Launches& result) {
 
 bool Forward::forward_row_windows(Launches& result) {
   const Axis& w = p_.axis[2];
-  const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel));
-  if (function.entry == nullptr || !has_row_windows(8) || is_few(false) || !is_dense(p_.input, p_, true) ||
-      !is_dense(p_.output, p_, false) || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
+  const bool padded = !has_row_windows(8);
+  const Function function = kernels_.fold_row_windows(fold(), p_.with_indices, static_cast<int>(w.kernel), padded);
+  if (function.entry == nullptr || (padded && !has_row_windows(3, true)) || is_few(false) ||
+      !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+      (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }
   // Tiles read once what many taps share, take narrow elements with fewer instructions, and know where many taps lie (measured on an H200).
@@ -128,6 +146,22 @@ bool Forward::forward_row_windows(Launches& result) {
   through_planes(launch, false, kBlock * kRowOutputs);
   result.scalar = launch;
   result.name = std::to_string(kRowOutputs) + " outputs to a thread, through all rows";
+  return true;
+}
+
+bool Forward::forward_channel_rows(Launches& result, bool planar) {
+  const Function function =
+      kernels_.fold_channel_rows(static_cast<int>(p_.axis[1].kernel), static_cast<int>(p_.axis[2].kernel));
+  if (fold() != Fold::sum || function.entry == nullptr || is_few(false) ||
+      !has_channel_rows(p_.input, p_.output, planar, kernels_.lanes / 2)) {
+    return false;
+  }
+  Launch launch = make_launch(one_by_one(planar), function, false, false, true, 1);
+  launch.narrow.grid.width = Divisor<std::int32_t>(p_.axis[2].output);
+  if (!launch.narrow.uniform_divisor) return false;
+  through_planes(launch, false, kBlock * function.columns);
+  result.scalar = launch;
+  result.name = std::to_string(function.columns) + " outputs to a thread, through all channels";
   return true;
 }
 
@@ -321,7 +355,8 @@ bool Forward::forward_down(Launches& result) {
   auto by_columns = [&] {
     Launches windows;
     if (result.vector.entry != nullptr) return true;
-    if (slide_planes(windows) || (is_better_by_columns(narrow) && forward_tile_windows(windows)))
+    if (slide_planes(windows) || forward_channel_rows(windows, true) ||
+        (is_better_by_columns(narrow) && forward_tile_windows(windows)))
       result.scalar = windows.scalar, result.name = windows.name;
     return true;
   };
@@ -424,6 +459,8 @@ bool Forward::forward_rows(Launches& result) {
   const bool square = (is_small_square(p_) && h.stride == w.stride && h.pad_begin == w.pad_begin) ||
                       (is_identity(d) && is_apart(h) && is_apart(w) && h.kernel == w.kernel);
   if (wide_ || is_empty() || p_.absolute || (!line && !square)) return false;
+  // Sums of few taps are little work, and wait for memory less often where a thread's outputs are not neighbours.
+  if (line && fold() == Fold::sum && w.stride < w.kernel && w.kernel <= 3 && forward_row_windows(result)) return true;
   const Function function =
       kernels_.fold_rows(fold(), p_.with_indices, static_cast<int>(h.kernel), static_cast<int>(w.kernel),
                          static_cast<int>(w.stride), static_cast<int>(w.pad_begin));
@@ -541,7 +578,7 @@ bool Forward::narrow_planes(Launches& result) {
 }
 
 bool Forward::forward_tiles(Launches& result) {
-  if (wide_ || is_empty() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
+  if (wide_ || is_empty() || !is_multiplied() || !is_dense(p_.input, p_, true) || !is_dense(p_.output, p_, false) ||
       p_.axis[2].rule == WindowRule::fractional || (p_.with_indices && !is_dense(p_.indices, p_, false))) {
     return false;
   }

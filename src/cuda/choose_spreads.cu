@@ -220,6 +220,19 @@ void Backward::spread_row_windows(Launches& result, Share share) {
   result.name = "16 bytes of elements to a thread, through all rows; else " + result.name;
 }
 
+bool Backward::spread_channel_rows(Launches& result, bool planar) {
+  const Function function = kernels_.spread_channel_rows();
+  if (function.entry == nullptr || is_few(true) || !has_channel_rows(p_.grad_input, p_.grad_output, planar, 4))
+    return false;
+  Launch launch = make_launch(one_by_one(planar), function, false, true, true, 1);
+  if (!launch.narrow.uniform_divisor) return false;
+  through_planes(launch, true, kBlock * function.columns);
+  result.scalar = result.vector = launch;
+  result.vector.narrow.aligned = true;
+  result.name = "16 bytes of elements to a thread, through all channels";
+  return true;
+}
+
 void Backward::spread_apart(Launches& result, Share share) {
   const Axis &h = p_.axis[1], &w = p_.axis[2];
   const Function function = kernels_.spread_apart(share, p_.index_dtype);

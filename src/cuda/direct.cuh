@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(kBlock, 3)
   const T* input = settled(static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + place.z * p.input.d);
   T* outputs = settled(static_cast<T*>(at.output) + p.output.plane(place.n, place.c) + place.z * p.output.d);
   const std::int64_t indices = p.indices.plane(place.n, place.c) + place.z * p.indices.d;
+  const Term<kFold, T> term(p.norm_type);
   place.x = first_column(place.x, p.across);
   for (Int turn = 0; turn < p.across && place.x < w.output; ++turn, place.x += 32) {
     const Int end = least(place.y + p.strip, h.output);
@@ -119,12 +120,17 @@ __global__ void __launch_bounds__(kBlock, 3)
           for_each_tap(in_order);
         }
       } else {
-        for_each_tap([&](T tap, int l, int) { fold[l] += widen(tap); });
+        for_each_tap([&](T tap, int l, int) { fold[l] += term(tap); });
       }
       Vector<T, kLanes> result;
       if constexpr (is_extreme<kFold>) {
 #pragma unroll
         for (int l = 0; l < kLanes; ++l) result.lane[l] = fold[l];
+      } else if constexpr (kFold == Fold::power) {
+        const std::int64_t counted =
+            counted_taps<kFold>(p, taps_of(p.axis[0], place.z), taps_of(h, oy), taps_of(w, place.x));
+#pragma unroll
+        for (int l = 0; l < kLanes; ++l) result.lane[l] = finish<kFold, T>(p, fold[l], counted);
       } else {
         if (p.uniform_divisor) {
           divide_all<T>(p, fold);

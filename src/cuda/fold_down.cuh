@@ -128,7 +128,9 @@ struct RowReader {
     }
   }
 
-  __device__ FoldedRow<T, kLanes, kFold> fold(const Vector<T, kLanes> (&taps)[kKernel]) const {
+  /// Sums of powers begin with those of the row `above`, if there is one.
+  __device__ FoldedRow<T, kLanes, kFold> fold(const Vector<T, kLanes> (&taps)[kKernel], const Term<kFold, T>& term,
+                                              const FoldedRow<T, kLanes, kFold>* above) const {
     FoldedRow<T, kLanes, kFold> result;
     if constexpr (is_extreme<kFold>) {
       result.best = taps[0];
@@ -146,12 +148,14 @@ struct RowReader {
         }
       }
     } else {
+      term.apply([&](auto term_of) {
 #pragma unroll
-      for (int i = 0; i < kLanes; ++i) {
-        result.sum[i] = Accumulator<T>{0};  // no sum is -0
+        for (int i = 0; i < kLanes; ++i) {
+          result.sum[i] = above != nullptr ? above->sum[i] : Accumulator<T>{0};  // no sum is -0
 #pragma unroll
-        for (int t = 0; t < kKernel; ++t) result.sum[i] += term<kFold>(taps[t].lane[i], 2.0);
-      }
+          for (int t = 0; t < kKernel; ++t) result.sum[i] += term_of(taps[t].lane[i]);
+        }
+      });
     }
     return result;
   }
@@ -206,17 +210,21 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
   const bool exchange = kExchange && !p.paired_columns && thread - lane + 32 <= p.grid.threads;
   const Int last = least(place.y + p.strip, p.axis[1].output);
   const Int end = exchange ? place.y + p.strip : last;
+  const Term<kFold, T> term(p.norm_type);
   Line line[kKernel];
   // The rows that the next output sees first are under way while this one is folded, where they are few enough for the registers.
   constexpr bool kAhead = !kDeep && kStride == 1 && kLanes > 1 && sizeof(T) == 4 && !kIndices;
   Vector<T, kLanes> next[kAhead ? kStride : 1][kKernel];
-  auto read = [&](Int y) {
+  // Terms that cancel out have other roots in another order: powers keep that of the kernels for any windows.
+  constexpr bool kInOrder = kFold == Fold::power;
+  static_assert(!kInOrder || (kKept == 0 && !kDeep));
+  auto read = [&](Int y, const Line* above) {
     Vector<T, kLanes> taps[kKernel];
     load_row(y, taps);
-    return reader.fold(taps);
+    return reader.fold(taps, term, above);
   };
 #pragma unroll
-  for (int r = 0; r < kKept; ++r) line[r] = read(top + r);
+  for (int r = 0; r < kKept; ++r) line[r] = read(top + r, nullptr);
   if constexpr (kAhead) {
 #pragma unroll
     for (int r = 0; r < kStride; ++r) load_row(top + kKept + r, next[r]);
@@ -232,7 +240,7 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
       if constexpr (kDeep) source_z = depth.start + tz * p.axis[0].dilation;
       if constexpr (kAhead) {
 #pragma unroll
-        for (int r = 0; r < kStride; ++r) line[kKept + r] = reader.fold(next[r]);
+        for (int r = 0; r < kStride; ++r) line[kKept + r] = reader.fold(next[r], term, nullptr);
         if (y + 1 < end) {
 #pragma unroll
           for (int r = 0; r < kStride; ++r) load_row(top + kKernel + r, next[r]);
@@ -243,10 +251,10 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
 #pragma unroll
           for (int r = kKept; r < kKernel; ++r) load_row(top + r, taps[r - kKept]);
 #pragma unroll
-          for (int r = kKept; r < kKernel; ++r) line[r] = reader.fold(taps[r - kKept]);
+          for (int r = kKept; r < kKernel; ++r) line[r] = reader.fold(taps[r - kKept], term, nullptr);
         } else {
 #pragma unroll
-          for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r);
+          for (int r = kKept; r < kKernel; ++r) line[r] = read(top + r, kInOrder && r > 0 ? &line[r - 1] : nullptr);
         }
       }
 #pragma unroll
@@ -275,7 +283,8 @@ __global__ void __launch_bounds__(kBlock, fewest_blocks<T, kLanes, kAs, kFold, k
           }
         } else {
 #pragma unroll
-          for (int i = 0; i < kLanes; ++i) fold.sum[i] = first ? line[r].sum[i] : fold.sum[i] + line[r].sum[i];
+          for (int i = 0; i < kLanes; ++i)
+            fold.sum[i] = first || kInOrder ? line[r].sum[i] : fold.sum[i] + line[r].sum[i];
         }
       }
     }

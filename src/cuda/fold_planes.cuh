@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kBlock)
           code = first + i;
         }
       } else {
-        fold += is_inside(first + i) ? term<kFold>(value, p.norm_type) : Accumulator<T>{0};
+        fold += is_inside(first + i) ? widen(value) : Accumulator<T>{0};
       }
     }
   };

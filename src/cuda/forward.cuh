@@ -45,15 +45,37 @@ __device__ inline void fold_over_group(Folded<T, kFold>& fold, std::int32_t& cod
 
 /// What a sum adds for one element.
 template <Fold kFold, class T>
-__device__ inline Accumulator<T> term(T value, double norm_type) {
-  if constexpr (kFold == Fold::square) {
-    return widen(value) * widen(value);
-  } else if constexpr (kFold == Fold::power) {
-    return raise(widen(value), static_cast<Accumulator<T>>(norm_type));
-  } else {
-    return widen(value);
+struct Term {
+  __device__ explicit Term(double) {}
+  __device__ Accumulator<T> operator()(T value) const {
+    return kFold == Fold::square ? widen(value) * widen(value) : widen(value);
   }
-}
+  __device__ Accumulator<T> of_any_power(T value) const { return (*this)(value); }
+  template <class Work>
+  __device__ void apply(Work work) const {
+    work(*this);
+  }
+};
+template <class T>
+struct Term<Fold::power, T> {
+  Power<Accumulator<T>> power;
+
+  __device__ explicit Term(double norm_type) : power(static_cast<Accumulator<T>>(norm_type)) {}
+  /// Of powers that multiplications make.
+  __device__ Accumulator<T> operator()(T value) const { return power.product(widen(value)); }
+  __device__ Accumulator<T> of_any_power(T value) const {
+    return power.multiplies ? power.product(widen(value)) : raise(widen(value), power.exponent);
+  }
+  /// Calls `work` with what makes the terms, whatever the power: in a copy of its own for those that multiplications make.
+  template <class Work>
+  __device__ void apply(Work work) const {
+    if (power.multiplies) {
+      work(*this);
+    } else {
+      work([this](T value) { return raise_apart(widen(value), power.exponent); });
+    }
+  }
+};
 
 /// sum / divisor, correctly rounded, from the divisor's rounded reciprocal: the remainder of the first guess, computed exactly,
 /// corrects it (Markstein). Far from overflow and underflow only; elsewhere it divides.
@@ -184,11 +206,7 @@ __device__ inline T finish(const Params<Int>& p, Folded<T, kFold> fold, std::int
     const auto kernel =
         static_cast<Real>(static_cast<std::int64_t>(p.axis[0].kernel) * p.axis[1].kernel * p.axis[2].kernel);
     const Real total = p.exact_scale ? fold : divide<T>(fold, counted) * kernel;
-    if constexpr (kFold == Fold::square) {
-      return narrow<T>(sqrt(total));
-    } else {
-      return narrow<T>(raise(total, Real{1} / static_cast<Real>(p.norm_type)));
-    }
+    return narrow<T>(kFold == Fold::square ? sqrt(total) : root(total, static_cast<Real>(p.norm_type)));
   }
 }
 
@@ -270,6 +288,7 @@ __global__ void __launch_bounds__(kBlock)
     codes[i] = first;
   }
   const std::int64_t counted = counted_taps<kFold>(p, taps[0], taps[1], taps[2]);
+  const Term<kFold, T> term(p.norm_type);
   // Rows that follow each other without a gap are one long row: above all those of global pools.
   if (taps[2].count() == p.axis[2].input && taps[2].whole == taps[2].count() && p.axis[1].dilation == 1 &&
       p.axis[2].dilation == 1 && p.input.h == p.axis[2].input * p.input.w) {
@@ -294,7 +313,7 @@ __global__ void __launch_bounds__(kBlock)
               if constexpr (kIndices) codes[i] = row_code + tx * coding.w;
             }
           } else {
-            fold[i] += term<kFold>(value.lane[i], p.norm_type);
+            fold[i] += term.of_any_power(value.lane[i]);
           }
         }
       }

@@ -20,6 +20,8 @@ struct Instances {
       .fold_tile_windows = Forward::tile_windows,
       .fold_row_windows = Forward::row_windows,
       .spread_row_windows = Backward::row_window_spreads,
+      .fold_channel_rows = Forward::channel_rows,
+      .spread_channel_rows = Backward::channel_row_spreads,
       .fold_down = Forward::down,
       .fold_few = Forward::few,
       .fold_deep = Forward::deep_maxima,

@@ -40,6 +40,11 @@ struct BackwardInstances {
     return {};
   }
 
+  static Function channel_row_spreads() {
+    if constexpr (kTuned) return function(&gpu::spread_channel_rows<T>, 1, kLanes);
+    return {};
+  }
+
   template <Share kShare, class Stored, bool kTaps, int kLanesUsed>
   static Function gather_down_of(int kernel, int stride) {
     if (kernel == 2 && stride == 2)

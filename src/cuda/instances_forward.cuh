@@ -152,8 +152,10 @@ struct ForwardInstances {
         return deep ? down_of<Fold::sum, false, true>(way, kernel, stride, padding)
                     : down_of<Fold::sum, false, false>(way, kernel, stride, padding);
       }
-      if (fold == Fold::square && kernel == 2 && stride == 2 && !deep && (padding == 0 || way != Way::columns))
-        return down_by<Fold::square, false, 2, 2, 0, false>(way);
+      if (kernel == 2 && stride == 2 && !deep && (padding == 0 || way != Way::columns)) {
+        if (fold == Fold::square) return down_by<Fold::square, false, 2, 2, 0, false>(way);
+        if (fold == Fold::power) return down_by<Fold::power, false, 2, 2, 0, false>(way);
+      }
     }
     return {};
   }
@@ -164,13 +166,20 @@ struct ForwardInstances {
   }
   template <int kLanesUsed, Fold kFold, bool kIndices>
   static Function directly_by(int height, int width) {
-    if (height <= 1 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 1, 3>();
-    if (height <= 1 && width <= 8) return direct_fold<kLanesUsed, kFold, kIndices, 1, 8>();
-    if (height <= 2 && width <= 2) return direct_fold<kLanesUsed, kFold, kIndices, 2, 2>();
-    if (height <= 3 && width <= 1) return direct_fold<kLanesUsed, kFold, kIndices, 3, 1>();
-    if (height <= 3 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 3, 3>();
-    if (height <= 4 && width <= 4) return direct_fold<kLanesUsed, kFold, kIndices, 4, 4>();
-    if (height <= 5 && width <= 5) return direct_fold<kLanesUsed, kFold, kIndices, 5, 5>();
+    if constexpr (kFold == Fold::power) {  // fewer kernels: norms of windows that are not dense or not planar are rare
+      if (height <= 1 && width <= 8) return direct_fold<kLanesUsed, kFold, kIndices, 1, 8>();
+      if (height <= 3 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 3, 3>();
+      if (height <= 5 && width <= 5)  // eight channels of two bytes would take too many registers
+        return direct_fold<(kLanesUsed > 4 ? 4 : kLanesUsed), kFold, kIndices, 5, 5>();
+    } else {
+      if (height <= 1 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 1, 3>();
+      if (height <= 1 && width <= 8) return direct_fold<kLanesUsed, kFold, kIndices, 1, 8>();
+      if (height <= 2 && width <= 2) return direct_fold<kLanesUsed, kFold, kIndices, 2, 2>();
+      if (height <= 3 && width <= 1) return direct_fold<kLanesUsed, kFold, kIndices, 3, 1>();
+      if (height <= 3 && width <= 3) return direct_fold<kLanesUsed, kFold, kIndices, 3, 3>();
+      if (height <= 4 && width <= 4) return direct_fold<kLanesUsed, kFold, kIndices, 4, 4>();
+      if (height <= 5 && width <= 5) return direct_fold<kLanesUsed, kFold, kIndices, 5, 5>();
+    }
     return {};
   }
   template <Fold kFold, bool kIndices>
@@ -183,6 +192,7 @@ struct ForwardInstances {
       if (fold == Fold::max && indices) return directly_of<Fold::max, true>(vector, height, width);
       if (fold == Fold::max) return directly_of<Fold::max, false>(vector, height, width);
       if (fold == Fold::sum) return directly_of<Fold::sum, false>(vector, height, width);
+      if (fold == Fold::square || fold == Fold::power) return directly_of<Fold::power, false>(vector, height, width);
     }
     return {};
   }
@@ -210,23 +220,38 @@ struct ForwardInstances {
                        : tile_windows_of<Fold::max, false>(height, width);
       if (fold == Fold::sum) return tile_windows_of<Fold::sum, false>(height, width);
       if (fold == Fold::square) return tile_windows_of<Fold::square, false>(height, width);
+      if (fold == Fold::power) return tile_windows_of<Fold::power, false>(height, width);
     }
     return {};
   }
 
   template <Fold kFold, bool kIndices>
   static Function row_windows_of(int width) {
-    if (width == 2) return function(&gpu::fold_row_windows<T, kFold, kIndices, 2>);
-    if (width == 3) return function(&gpu::fold_row_windows<T, kFold, kIndices, 3>);
-    if (width == 4) return function(&gpu::fold_row_windows<T, kFold, kIndices, 4>);
-    return width <= 8 ? function(&gpu::fold_row_windows<T, kFold, kIndices, 8>) : Function{};
+    if (width == 2) return function(&gpu::fold_row_windows<T, kFold, kIndices, 2, false>);
+    if (width == 3) return function(&gpu::fold_row_windows<T, kFold, kIndices, 3, false>);
+    if (width == 4) return function(&gpu::fold_row_windows<T, kFold, kIndices, 4, false>);
+    return width <= 8 ? function(&gpu::fold_row_windows<T, kFold, kIndices, 8, false>) : Function{};
   }
-  static Function row_windows(Fold fold, bool indices, int width) {
+  static Function row_windows(Fold fold, bool indices, int width, bool padded) {
     if constexpr (kTuned) {
+      if (padded) {
+        if (fold == Fold::sum && width == 2) return function(&gpu::fold_row_windows<T, Fold::sum, false, 2, true>);
+        if (fold == Fold::sum && width == 3) return function(&gpu::fold_row_windows<T, Fold::sum, false, 3, true>);
+        return {};
+      }
       if (fold == Fold::max)
         return indices ? row_windows_of<Fold::max, true>(width) : row_windows_of<Fold::max, false>(width);
       if (fold == Fold::sum) return row_windows_of<Fold::sum, false>(width);
       if (fold == Fold::square) return row_windows_of<Fold::square, false>(width);
+      if (fold == Fold::power) return row_windows_of<Fold::power, false>(width);
+    }
+    return {};
+  }
+
+  static Function channel_rows(int height, int width) {
+    if constexpr (kTuned) {
+      if (height == 2 && width == 2) return function(&gpu::fold_channel_rows<T, 2, 2, 4>, 1, 4);
+      if (height == 3 && width == 3) return function(&gpu::fold_channel_rows<T, 3, 3, 2>, 1, 2);
     }
     return {};
   }
@@ -310,7 +335,7 @@ struct ForwardInstances {
       if (kernel == 2) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 2, 2, 0, 1, 4>, 1, 4);
       if (kernel == 4) return function(&gpu::fold_rows<T, kFold, kIndices, 1, 4, 4, 0, 1, 4>, 1, 4);
     }
-    if constexpr (kTuned && kFold != Fold::square) {
+    if constexpr (kTuned && (is_extreme<kFold> || kFold == Fold::sum)) {
       if (height == 4 && kernel == 4 && stride == 4 && padding == 0) {
         constexpr int kAcross = kLanes / 4;
         return function(&gpu::fold_rows<T, kFold, kIndices, 4, 4, 4, 0, 1, kAcross>, 1, kAcross);
@@ -345,6 +370,7 @@ struct ForwardInstances {
     if constexpr (kTuned) {
       if (fold == Fold::sum) return rows_of<Fold::sum, false>(height, kernel, stride, padding);
       if (fold == Fold::square) return rows_of<Fold::square, false>(height, kernel, stride, padding);
+      if (fold == Fold::power) return rows_of<Fold::power, false>(height, kernel, stride, padding);
     }
     return {};
   }
@@ -352,7 +378,7 @@ struct ForwardInstances {
   template <Fold kFold, bool kIndices>
   static Function tiles_of(int kernel, int stride) {
     if (kernel == 2 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 2, 2, 2>, 2);
-    if constexpr (kFold != Fold::square) {
+    if constexpr (is_extreme<kFold> || kFold == Fold::sum) {
       constexpr int kRows = kIndices ? 2 : 4;
       if (kernel == 3 && stride == 2) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 2, kRows>, kRows);
       if (kernel == 3 && stride == 1) return function(&gpu::fold_tiles<T, kFold, kIndices, 3, 1, 4>, 4);
@@ -367,6 +393,7 @@ struct ForwardInstances {
     if constexpr (kTuned) {
       if (fold == Fold::sum) return tiles_of<Fold::sum, false>(kernel, stride);
       if (fold == Fold::square) return tiles_of<Fold::square, false>(kernel, stride);
+      if (fold == Fold::power) return tiles_of<Fold::power, false>(kernel, stride);
     }
     return {};
   }

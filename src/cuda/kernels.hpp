@@ -5,6 +5,7 @@
 #include "cuda/adaptive.cuh"
 #include "cuda/bands.cuh"
 #include "cuda/bytes.cuh"
+#include "cuda/channel_rows.cuh"
 #include "cuda/direct.cuh"
 #include "cuda/direct_backward.cuh"
 #include "cuda/few_backward.cuh"
@@ -65,10 +66,13 @@ struct Kernels {
   Function (*fold_direct)(bool vector, Fold fold, bool indices, int height, int width);
   /// The same for dense planar tensors, through shared memory; `height` 1: windows that leave no row, of any `width`.
   Function (*fold_tile_windows)(Fold fold, bool indices, int height, int width);
-  /// Windows of `width` taps along rows, dense planar tensors, and the backward of those that share nothing; `filled`: and leave nothing
-  /// of their rows out.
-  Function (*fold_row_windows)(Fold fold, bool indices, int width);
+  /// Windows of `width` taps along rows, dense planar tensors, `padded`: also those that hang over (sums of two or three taps); and the
+  /// backward of those that share nothing; `filled`: and leave nothing of their rows out.
+  Function (*fold_row_windows)(Fold fold, bool indices, int width, bool padded);
   Function (*spread_row_windows)(Share share, DType index, bool filled);
+  /// Sums of windows of `height` x `width` taps that share nothing, dense tensors, channels last; and their backward, of any windows.
+  Function (*fold_channel_rows)(int height, int width);
+  Function (*spread_channel_rows)();
   /// Square windows of `kernel` taps, no dilation, by threads that walk down.
   Function (*fold_down)(Way way, Fold fold, bool indices, int kernel, int stride, int padding, bool deep);
   /// The same for few outputs; these take Few alone.

@@ -210,6 +210,44 @@ __device__ inline Real raise(Real x, Real e) {
   return pow(x, e);
 }
 
+/// The same, once for all the taps that a kernel unrolls.
+template <class Real>
+__device__ __noinline__ Real raise_apart(Real x, Real e) {
+  return raise(x, e);
+}
+
+/// x^e of many x. Whole numbers from one to seven take few multiplications, the same ones for each of them, so that nothing is asked at an
+/// element.
+template <class Real>
+struct Power {
+  Real exponent;
+  bool multiplies, once, twice, four_times;
+
+  __device__ explicit Power(Real e) : exponent(e) {
+    multiplies = e >= Real{1} && e <= Real{7} && e == rint(e);
+    const int times = multiplies ? static_cast<int>(e) : 0;
+    once = (times & 1) != 0;
+    twice = (times & 2) != 0;
+    four_times = (times & 4) != 0;
+  }
+  /// Where it multiplies.
+  __device__ Real product(Real x) const {
+    const Real square = x * x;
+    return (once ? x : Real{1}) * (twice ? square : Real{1}) * (four_times ? square * square : Real{1});
+  }
+};
+
+/// x^(1/norm).
+template <class Real>
+__device__ inline Real root(Real x, Real norm) {
+  if (norm == Real{1}) return x;
+  if (norm == Real{2}) return sqrt(x);
+  // As pow has it: no negative number has a root, and that of both infinities is the positive one.
+  const Real infinity = Number<Real>::highest();
+  if (norm == Real{3}) return x < Real{0} && x != -infinity ? infinity * Real{0} : cbrt(fabs(x));
+  return raise_apart(x, Real{1} / norm);
+}
+
 /// kLanes neighbouring elements, loaded and stored at once.
 template <class T, int kLanes>
 struct alignas(sizeof(T) * kLanes) Vector {

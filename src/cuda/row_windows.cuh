@@ -10,9 +10,9 @@ namespace cenote::gpu {
 /// Outputs to a thread, a warp's width apart: neighbouring lanes read and store neighbours, and the loads of all are under way at once.
 inline constexpr int kRowOutputs = 4;
 
-/// Windows of kWidth taps, or of at most eight where kWidth is 8: no dilation, no padding. Maxima without indices that are zero or a NaN
-/// are folded again in the order that the rule asks for.
-template <class T, Fold kFold, bool kIndices, int kWidth>
+/// Windows of kWidth taps, or of at most eight where kWidth is 8: no dilation, and no padding unless kPadded, which sums alone may be.
+/// Maxima without indices that are zero or a NaN are folded again in the order that the rule asks for.
+template <class T, Fold kFold, bool kIndices, int kWidth, bool kPadded>
 __global__ void __launch_bounds__(kBlock)
     fold_row_windows(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
@@ -21,6 +21,7 @@ __global__ void __launch_bounds__(kBlock)
   const Int lane = static_cast<Int>(threadIdx.x) % 32, warp = thread_of_grid<Int>() / 32;
   const Int first = warp * (32 * kRowOutputs) + lane, outputs = p.grid.threads;
   const Int kernel = w.kernel;
+  static_assert(!kPadded || !is_extreme<kFold>);
   auto has_tap = [kernel](int t) { return kWidth < 8 || t < 2 || t < kernel; };
   const T* input = static_cast<const T*>(at.input);
   T taps[kRowOutputs][kWidth];
@@ -29,11 +30,14 @@ __global__ void __launch_bounds__(kBlock)
   for (int i = 0; i < kRowOutputs; ++i) {
     Int row = least(first + i * 32, outputs - 1);
     const Int x = take(row, w.by_output);
-    start[i] = row * w.input + x * w.stride;
+    const Int column = kPadded ? x * w.stride - w.pad_begin : x * w.stride;
+    start[i] = row * w.input + column;
     const T* from = input + start[i];
 #pragma unroll
-    for (int t = 0; t < kWidth; ++t)
-      taps[i][t] = has_tap(t) ? load_constant<1>(from + t).lane[0] : identity<kFold, T>();
+    for (int t = 0; t < kWidth; ++t) {
+      const bool inside = !kPadded || static_cast<unsigned>(column + t) < static_cast<unsigned>(w.input);
+      taps[i][t] = has_tap(t) && inside ? load_constant<1>(from + t).lane[0] : identity<kFold, T>();
+    }
   }
   Folded<T, kFold> fold[kRowOutputs];
   Int winner[kRowOutputs] = {};
@@ -65,11 +69,12 @@ __global__ void __launch_bounds__(kBlock)
       }
     }
   } else {
+    const Term<kFold, T> term(p.norm_type);
 #pragma unroll
     for (int i = 0; i < kRowOutputs; ++i) {
       fold[i] = Folded<T, kFold>{0};
 #pragma unroll
-      for (int t = 0; t < kWidth; ++t) fold[i] += term<kFold>(taps[i][t], 2.0);
+      for (int t = 0; t < kWidth; ++t) fold[i] += term(taps[i][t]);
     }
     if constexpr (kFold == Fold::sum) divide_all<T>(p, fold);
   }

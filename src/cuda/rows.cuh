@@ -40,6 +40,7 @@ __global__ void __launch_bounds__(kBlock)
   const Int height = p.axis[1].input, width = p.axis[2].input;
   const Int top = place.y * kStrideY - kPaddingY, left = place.x * kStride;
   const Taps<Int> depth = p.grid.flat && p.axis[0].kernel == 1 ? Taps<Int>{0, 0, 1, 1, 1} : taps_of(p.axis[0], place.z);
+  const Term<kFold, T> term(p.norm_type);
   const T* input = static_cast<const T*>(at.input) + p.input.plane(place.n, place.c) + left;
   Folded<T, kFold> fold[kRows][kColumns];
   Int codes[kRows][kColumns];
@@ -103,8 +104,7 @@ __global__ void __launch_bounds__(kBlock)
           // In row-major order, as the kernels for pointers that are not aligned have it.
 #pragma unroll
           for (int tx = 0; tx < kWidth; ++tx) {
-            const Accumulator<T> tap =
-                row_inside ? term<kFold>(value[i * kStride + tx], p.norm_type) : Accumulator<T>{0};
+            const Accumulator<T> tap = row_inside ? term(value[i * kStride + tx]) : Accumulator<T>{0};
 #pragma unroll
             for (int j = 0; j < kRows; ++j) {
               if (r - j * kStrideY >= 0 && r - j * kStrideY < kHeight) fold[j][i] += tap;

@@ -123,6 +123,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) exists[i] = x + i < out_width;
     RowDivisors<T, kColumns> divisors;
+    const Term<kFold, T> term(p.norm_type);
     Int y = first * kStride - p.axis[1].pad_begin;
     const T* plane_input = input + plane * (height * width);
     const T* from = plane_input + y * width + left;
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(kSlideBlock, kColumns > 3 || kIndices ? 8 : 10
             taps[t] = inside[t] ? row[t] : identity<kFold, T>();
           } else {
             // Every tap is loaded, also one that is none: what a question before each load would cost, conversions hide.
-            const Value tap = term<kFold>(row[t], 2.0);
+            const Value tap = term(row[t]);
             taps[t] = inside[t] ? tap : Value{0};
           }
         }

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kStreamBlock, 4)
           if constexpr (kIndices) codes[i] = code;
         }
       } else {
-        fold[i] += term<kFold>(tap.lane[i], p.norm_type);
+        fold[i] += widen(tap.lane[i]);
       }
     }
   };

@@ -79,6 +79,8 @@ __global__ void __launch_bounds__(kTileBlock, 8)
   T* outputs = static_cast<T*>(at.output) + first_output;
   const Int row_bytes = keep(width * kSize), step = settled(h.dilation * width * kSize), apart = settled(h.dilation);
 
+  const Term<kFold, T> term(p.norm_type);
+
   // Output (y, x) of a plane, stored `to` places from the tile's first. The rows of its window are `down`; `columns` calls a function with
   // how many bytes from where rows begin each of its columns lies, `leftmost` for the first, and whether it counts: one that does not is
   // another one again, which changes no maximum, nor where that is.
@@ -131,7 +133,7 @@ __global__ void __launch_bounds__(kTileBlock, 8)
     } else {
       Accumulator<T> sum[1] = {0};
       for_each_tap([&](Int place, bool counted) {
-        const Accumulator<T> tap = term<kFold>(element(place), p.norm_type);
+        const Accumulator<T> tap = term(element(place));
         sum[0] += counted ? tap : Accumulator<T>{0};
       });
       if (kFold == Fold::sum && p.uniform_divisor) {

@@ -231,6 +231,7 @@ __global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
   T* output = static_cast<T*>(at.output) + tile.plane * out_plane;
   const bool taps_wanted = p.index_kind == IndexKind::window;
   constexpr bool kAnyOrder = is_in_any_order<T, 1, kFold, kIndices>;
+  const Term<kFold, T> term(p.norm_type);
   for (Int item = static_cast<Int>(threadIdx.x); item < p.tiling.items; item += kTileBlock) {
     Int rest = item;
     const Int x = take_of(rest, p.tiling.items_x);
@@ -300,12 +301,18 @@ __global__ void __launch_bounds__(kTileBlock, kIndices&& kRows == 2 ? 10 : 8)
           for (int tx = 0; tx < kKernel; ++tx) {
             if (!row_inside || !inside[tx]) value[tx] = identity<kFold, T>();
           }
-          Accumulator<T> sum = term<kFold>(value[0], p.norm_type);
+          if constexpr (kFold == Fold::power) {  // in the order of the kernels for any windows, as strips have it
+            static_assert(kKernel == kStride);
 #pragma unroll
-          for (int tx = 1; tx < kKernel; ++tx) sum += term<kFold>(value[tx], p.norm_type);
+            for (int tx = 0; tx < kKernel; ++tx) fold[r / kStride] += term(value[tx]);
+          } else {
+            Accumulator<T> sum = term(value[0]);
 #pragma unroll
-          for (int j = 0; j < kRows; ++j) {
-            if (r - j * kStride >= 0 && r - j * kStride < kKernel) fold[j] += sum;
+            for (int tx = 1; tx < kKernel; ++tx) sum += term(value[tx]);
+#pragma unroll
+            for (int j = 0; j < kRows; ++j) {
+              if (r - j * kStride >= 0 && r - j * kStride < kKernel) fold[j] += sum;
+            }
           }
         }
       }
@@ -403,7 +410,7 @@ __global__ void __launch_bounds__(kBlock)
                 if (kIndices || kGroup > 1) code = row_code + tx * coding.w;
               }
             } else {
-              fold += term<kFold>(value, p.norm_type);
+              fold += widen(value);
             }
           }
           while (tx >= taps[2].high && ty < taps[1].high) tx -= row_taps, ++ty;

@@ -113,19 +113,32 @@ void fill(Launch& launch, const Problem& p, const Cut& cut, const Sources& depth
   launch.tiles = ceil_div(planes, cut.planes) * tiles_y * tiles_z;
 }
 
-}  // namespace
+std::int64_t size_along(const Axis& axis, bool large) { return large ? axis.input : axis.output; }
 
-bool is_dense(const Layout& layout, const Problem& p, bool large) {
-  const std::int64_t size[3] = {large ? p.axis[0].input : p.axis[0].output, large ? p.axis[1].input : p.axis[1].output,
-                                large ? p.axis[2].input : p.axis[2].output};
-  const std::int64_t sizes[5] = {p.batch, p.channels, size[0], size[1], size[2]};
-  const std::int64_t strides[5] = {layout.n, layout.c, layout.d, layout.h, layout.w};
+/// Whether elements follow each other without a gap, the last of these axes fastest.
+bool follow_each_other(const std::int64_t (&sizes)[5], const std::int64_t (&strides)[5]) {
   std::int64_t dense = 1;
   for (int i = 4; i >= 0; --i) {
     if (sizes[i] > 1 && strides[i] != dense) return false;
     dense *= larger(sizes[i], 1);
   }
   return true;
+}
+
+}  // namespace
+
+bool is_dense(const Layout& layout, const Problem& p, bool large) {
+  const std::int64_t sizes[5] = {p.batch, p.channels, size_along(p.axis[0], large), size_along(p.axis[1], large),
+                                 size_along(p.axis[2], large)};
+  const std::int64_t strides[5] = {layout.n, layout.c, layout.d, layout.h, layout.w};
+  return follow_each_other(sizes, strides);
+}
+
+bool is_dense_by_channels(const Layout& layout, const Problem& p, bool large) {
+  const std::int64_t sizes[5] = {p.batch, size_along(p.axis[0], large), size_along(p.axis[1], large),
+                                 size_along(p.axis[2], large), p.channels};
+  const std::int64_t strides[5] = {layout.n, layout.d, layout.h, layout.w, layout.c};
+  return follow_each_other(sizes, strides);
 }
 
 Problem upright(const Problem& p) {

@@ -11,6 +11,8 @@ inline constexpr std::int64_t kTileBytes = 24 << 10;
 
 /// Whether the tensor is dense with the last axis fastest, for these sizes.
 bool is_dense(const Layout& layout, const Problem& p, bool large);
+/// The same with channels last.
+bool is_dense_by_channels(const Layout& layout, const Problem& p, bool large);
 
 /// A pool along one axis alone, written with rows of one element, so that tiles may cut it.
 Problem upright(const Problem& p);

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kBlock)
               if constexpr (kIndices) best[i] = code;
             }
           } else {
-            fold[i] += term<kFold>(batch[j].lane[i], p.norm_type);
+            fold[i] += widen(batch[j].lane[i]);
           }
         }
       }

@@ -123,6 +123,10 @@ TEST(Gpu, WindowsAlongRows) { expect_all_right(kRowWindows); }
 
 TEST(Gpu, AnySize) { expect_all_right(kAnySize); }
 
+TEST(Gpu, Powers) { expect_all_right(kPowers); }
+
+TEST(Gpu, FewChannels) { expect_all_right(kFewChannels); }
+
 TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kEveryKernel, 20);
   expect_same_bits(kCells, 20);
@@ -132,6 +136,8 @@ TEST(Gpu, SameBitsTwentyTimes) {
   expect_same_bits(kKeptPlanes, 3);
   expect_same_bits(kRowWindows, 3);
   expect_same_bits(kAnySize, 3);
+  expect_same_bits(kPowers, 3);
+  expect_same_bits(kFewChannels, 3);
 }
 
 /// A refused run touches nothing but its result, and says so afterwards, once.

@@ -696,6 +696,15 @@ inline const char* const kRowWindows[] = {
     "amax2d f32 nchw n1c100 h9w9 out1 nan",
     "amax2d f32 nchw n9c129 h28w28 out1 zeros",
     "aavg2d f16 nchw n9c129 h28w28 out1",
+    "avg1d f32 ncw n17c33 w999 k3 s1 p1",
+    "avg1d f16 ncw n17c33 w1000 k3 s1 p1",
+    "avg1d bf16 ncw n17c33 w257 k2 s1 p1",
+    "avg1d f32 ncw n33c65 w128 k3 s1 p1 nopad",
+    "avg1d f32 ncw n33c65 w129 k3 s2 p1",
+    "avg1d f16 ncw n33c65 w136 k3 s2 p1",
+    "sum1d f32 ncw n33c65 w128 k3 s1 p1",
+    "avg1d f32 ncw n211c211 w3 k3 s1 p1",
+    "avg2d f32 nchw n33c17 h7w100 k1x3 s1 p0x1 div2",
 };
 
 // Of whole planes that no block could keep, few and many; of windows of many taps that threads share, with indices; of windows along rows
@@ -760,6 +769,71 @@ inline const char* const kAnySize[] = {
     "avg2d f32 nchw n33c65 h8w8 k3 s1 p1",
     "avg2d f16 nchw n33c65 h8w16 k3 s1 p1 nopad",
     "aavg2d f32 nchw n33c65 h7w7 out14",
+};
+
+// Norms of powers other than 2, which kernels are told: those that multiplications make, and others; planar rows aligned or not, straight
+// from memory, by rows and through tiles; channels last by 16 bytes, 8, and one by one, where norm 2 goes the same way.
+inline const char* const kPowers[] = {
+    "lp2d f32 nchw n43c5 h32w40 k2 norm3",
+    "lp2d f32 nchw n43c5 h32w40 k2 norm1 ties",
+    "lp2d f16 nchw n43c5 h32w40 k2 norm2.5",
+    "lp2d bf16 nchw n43c5 h32w40 k2 norm4",
+    "lp2d f32 nchw n43c5 h32w40 k2 norm3 inf",
+    "lp2d f32 nchw n43c5 h32w40 k2 norm-1.5",
+    "lp2d f32 nchw n43c5 h32w40 k2 norm-1 zeros",
+    "lp2d f32 nchw n119c5 h31w33 k2 norm3",
+    "lp2d bf16 nchw n119c5 h31w33 k2 norm0.5",
+    "lp2d f32 nchw n35c9 h61w71 k2 norm3 ties",
+    "lp2d f16 nchw n35c9 h61w71 k2 norm1",
+    "lp2d f32 nchw n35c9 h61w71 k2 ceil norm7",
+    "lp2d f32 nhwc n68c8 h32w34 k2 norm3",
+    "lp2d f16 nhwc n77c12 h31w33 k2 norm1.5 ceil",
+    "lp2d f32 nhwc n119c5 h31w33 k2 norm5",
+    "lp2d f32 nchw n23c9 h31w33 k3x2 s2x1 norm3 ceil",
+    "lp2d bf16 nchw n31c19 h30w34 k4 s2 norm1",
+    "lp2d f16 nchw n71c19 h31w33 k5 s3 norm3 ceil",
+    "lp2d f32 nchw n33c19 h31w33 k3x1 s2x1 norm5",
+    "lp2d f32 nchw n5c3 h130w300 k3 s2 norm6",
+    "lp3d f32 ncdhw n5c9 d3h31w33 k1x3x3 s1x2x2 norm3",
+    "lp1d f32 ncw n17c9 w1001 k3 s2 norm3 ceil",
+    "lp1d f16 ncw n17c19 w1001 k5 s2 norm4",
+    "lp1d bf16 ncw n17c19 w1001 k8 s3 norm3",
+    "lp1d f32 ncw n9c19 w9003 k13 s5 norm3",
+    "lp1d f32 ncw n17c33 w999 k3 norm2.5",
+    "lp1d bf16 ncw n33c65 w101 k2 s3 norm1",
+    "lp1d f32 ncw n33c65 w333 k7 norm3 ties",
+    "lp1d f32 ncw n33c65 w320 k4 norm3",
+    "lp1d f16 ncw n33c65 w128 k2 norm1.5",
+    "lp2d f32 nchw n70c67 h13w15 k3 s2 norm3",
+    "lp2d f16 nchw n70c67 h14w16 k3 s2 ceil norm1",
+    "lp2d f32 nchw n33c65 h9w11 k2 s1 norm5",
+    "lp2d bf16 nchw n33c65 h9w11 k3 s1 norm4",
+    "lp2d f32 nhwc n23c8 h31w33 k3 s2 norm3 ceil",
+    "lp2d f32 nhwc n23c9 h31w33 k3x2 s1 norm2",
+    "lp2d f16 nhwc n23c16 h31w33 k5 s2 norm2",
+    "lp2d bf16 nhwc n23c16 h31w33 k4 s3 norm1 ceil",
+    "lp2d f32 nhwc n23c8 h9w131 k1x5 s1x2 norm4",
+    "lp2d f32 nhwc n23c8 h31w33 k3 s2 norm2.5",
+    "lp1d f32 ncw n2c5 w64 k4 norm3",
+    "lp1d f16 ncw n2c5 w64 k2 norm5",
+    "lp2d f32 nchw n2c5 h30w32 k2 norm6",
+    "lp2d f64 nchw n2c5 h30w32 k2 norm3",
+    "lp2d f64 nhwc n2c5 h30w32 k3 s1 norm5",
+};
+
+// Sums of windows that share nothing, over channels that fill no vector or planes of rows that are not aligned: any size and distance
+// backward, forward those that have kernels.
+inline const char* const kFewChannels[] = {
+    "avg2d f32 nhwc n75c3 h51w53 k2",          "avg2d f16 nhwc n160c3 h51w53 k2 s3",
+    "avg2d bf16 nhwc n31c7 h60w62 k2 div3",    "sum2d f32 nhwc n75c5 h62w63 k3",
+    "avg2d f32 nhwc n100c3 h90w91 k3 s4",      "avg2d f16 nhwc n31c9 h91w91 k3 s3x4",
+    "avg2d f32 nhwc n9c3 h60w61 k4x5 s5x6",    "avg2d f16 nhwc n9c5 h61w60 k7x2 s7x3",
+    "sum2d bf16 nhwc n9c3 h61w59 k5",          "avg2d f32 nhwc n75c3 h51w53 k2 ceil",
+    "avg2d f32 nhwc n75c3 h51w53 k2 p1 nopad", "avg2d f32 nhwc n40c6 h51w54 k2",
+    "avg2d f64 nhwc n75c3 h50w52 k2",          "avg2d f32 nchw n35c9 h61w71 k2 div3",
+    "avg2d f32 nchw n35c9 h61w71 k2 ceil",     "avg2d f32 nchw n33c65 h15w17 k2",
+    "sum2d f32 nchw n75c9 h61w71 k2 s3",       "avg2d f32 nchw n75c9 h62w64 k3 s3x4",
+    "avg2d f16 nchw n75c9 h62w65 k3",
 };
 
 }  // namespace cenote::testing
