@@ -5,6 +5,7 @@
 #include "cpu/column_band_kernel.hpp"
 #include "cpu/expand_columns_kernel.hpp"
 #include "cpu/expand_kernel.hpp"
+#include "cpu/flat_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
 #include "cpu/line_kernel.hpp"
 #include "cpu/narrow_columns_kernel.hpp"
@@ -72,6 +73,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, false);
+    if (!kernel) kernel = make_flat_kernel(described, target);
     if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, target);

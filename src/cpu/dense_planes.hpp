@@ -23,4 +23,16 @@ inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large) {
   return planes;
 }
 
+/// The same of a channels-last tensor: the planes of a sample are one, of all channels.
+inline DensePlanes dense_columns(const Problem& p, const Layout& l, bool large) {
+  const auto extent = [&](int a) { return large ? p.axis[a].input : p.axis[a].output; };
+  const std::int64_t depth = extent(0), height = extent(1), width = extent(2), row = width * p.channels;
+  DensePlanes planes;
+  planes.count = depth * height * row;
+  planes.pitch = l.n;
+  planes.dense = (p.channels == 1 || l.c == 1) && (width == 1 || l.w == p.channels) && (height == 1 || l.h == row) &&
+                 (depth == 1 || l.d == height * row) && planes.pitch >= planes.count;
+  return planes;
+}
+
 }  // namespace cenote::simd

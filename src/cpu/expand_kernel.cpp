@@ -56,17 +56,22 @@ bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
   });
 }
 
+/// Whether the output slices (axis 0) or rows (1) of a range have to do with their divisors alike.
+bool are_alike(const RowPlan& rows, int axis, const RowRange& seen) {
+  bool alike = true;
+  for (std::int64_t i = 1; i < seen.count; ++i)
+    alike = alike && factor_of(rows, axis, seen.first + i * seen.step) == factor_of(rows, axis, seen.first);
+  return alike;
+}
+
 /// Of no more rows than `most` each.
 void make_runs(const RowPlan& rows, std::int64_t most, ExpandPlan& plan) {
   for (const RowRange& seen : rows.source_rows[1]) {
     if (!plan.runs.empty() && plan.runs.back().seen == seen && plan.runs.back().rows < most) {
       ++plan.runs.back().rows;
-      continue;
+    } else {
+      plan.runs.push_back({1, seen, are_alike(rows, 1, seen)});
     }
-    bool alike = true;
-    for (std::int64_t i = 1; i < seen.count; ++i)
-      alike = alike && factor_of(rows, 1, seen.first + i * seen.step) == factor_of(rows, 1, seen.first);
-    plan.runs.push_back({1, seen, alike});
   }
 }
 
@@ -109,16 +114,15 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   plan.width = width.input;
   plan.rows = height.output;
   plan.columns = width.output;
-  for (const RowRange& seen : row_plan.source_rows[0]) {
-    if (seen.count > 1) return nullptr;
-    plan.slices.push_back(seen.count == 0 ? -1 : seen.first);
-  }
-  for (const RowRange& seen : row_plan.source_rows[1]) {
-    if (seen.count > kMostExpandedOutputs) return nullptr;
-  }
+  for (const RowRange& seen : row_plan.source_rows[0]) plan.slices.push_back({seen, are_alike(row_plan, 0, seen)});
   plan.most = 1;
   plan.apart = true;
-  for (const RowRange& seen : row_plan.source_rows[1]) plan.apart = plan.apart && seen.count <= 1;
+  for (int a = 0; a < 2; ++a) {
+    for (const RowRange& seen : row_plan.source_rows[a]) {
+      if (seen.count > kMostExpandedOutputs) return nullptr;
+      plan.apart = plan.apart && seen.count <= 1;
+    }
+  }
   for (std::int64_t x = 0; x < width.input; ++x) {
     const std::int64_t outputs = cover(width, x).count;
     plan.apart = plan.apart && outputs == 1;
@@ -141,7 +145,7 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   const std::int64_t most_rows = plan.paced.streams && !plan.apart ? plan.paced.rows : height.input;
   make_runs(row_plan, most_rows, plan);
   if (plan.width < (size < 4 ? 2 * kLeastExpanded : kLeastExpanded)) return nullptr;
-  if (!make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
+  if (!make_slice_divisors(row_plan, lanes, plan.divisors, true)) return nullptr;
   const std::int64_t sums = larger(1, kSummedBytes / (plan.sum_pitch * static_cast<std::int64_t>(sizeof(float))));
   make_groups(sums, most_rows, plan);
   // Few slices are shared between threads in bands.

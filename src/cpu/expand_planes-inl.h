@@ -16,7 +16,7 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// Gradients of a slice of outputs, divided. They are added to 0: there is no -0 among them.
+/// Gradients of the output slices that see an input slice, divided. They are added to 0: there is no -0 among them.
 template <class T>
 class SliceRows {
  public:
@@ -24,14 +24,19 @@ class SliceRows {
   using V = hn::Vec<D>;
   static constexpr std::int64_t kLanes = hn::MaxLanes(D());
 
-  /// `slice`: where it begins in the tensor.
-  SliceRows(const ExpandPlan& plan, const T* source, std::int64_t slice)
+  /// `plane`: where it begins in the tensor.
+  SliceRows(const ExpandPlan& plan, const T* source, std::int64_t plane, const ExpandSlices& slices)
       : plan_(plan),
         source_(source),
-        slice_(slice),
+        slice_(plane + slices.seen.first * plan.rows * plan.columns),
+        apart_(slices.seen.step * plan.rows * plan.columns),
+        slices_(slices.seen.count),
+        alike_(slices.alike),
+        each_(plan.divisors.each.data() + slices.seen.first * plan.divisors.slice),
+        each_apart_(slices.seen.step * plan.divisors.slice),
         by_(hn::Set(D(), plan.divisors.multiplies ? 1 / plan.divisors.all : plan.divisors.all)) {}
 
-  /// Element `at` of the slice and those behind it, as far as there are any.
+  /// Element `at` of the one slice and those behind it, as far as there are any.
   HWY_INLINE V One(std::int64_t at) const { return hn::Add(hn::Zero(D()), Divided(Load(at), at)); }
 
   /// The rows of each run, summed up, plan.sum_pitch apart, with zeros behind. Where all of a run have one divisor, they are divided once.
@@ -39,8 +44,8 @@ class SliceRows {
     if (plan_.divisors.multiplies) {
       Sums(runs, count, to, [by = by_](V v, std::int64_t) HWY_ATTR { return hn::Mul(v, by); });
     } else if (plan_.divisors.all == 0) {
-      const float* each = plan_.divisors.each.data();
-      Sums(runs, count, to, [each](V v, std::int64_t at) HWY_ATTR { return hn::Div(v, hn::LoadU(D(), each + at)); });
+      Sums(runs, count, to,
+           [each = each_](V v, std::int64_t at) HWY_ATTR { return hn::Div(v, hn::LoadU(D(), each + at)); });
     } else {  // what is -0 is added to 0
       Sums(runs, count, to, [by = by_](V v, std::int64_t) HWY_ATTR { return hn::Div(v, by); });
     }
@@ -54,24 +59,26 @@ class SliceRows {
     for (const ExpandRun* run = runs; run < runs + count; ++run, to += plan_.sum_pitch) {
       if (run->seen.count == 0) continue;
       const std::int64_t first = run->seen.first * columns, step = run->seen.step * columns;
-      const std::int64_t end = slice_ + first + (run->seen.count - 1) * step + columns + kLanes;
+      const std::int64_t last = first + (slices_ - 1) * apart_ + (run->seen.count - 1) * step;
+      const bool alike = alike_ && run->alike;
       auto sum_up = [&](const auto& load) HWY_ATTR CENOTE_ALWAYS_INLINE {
         for (std::int64_t x = 0, at = first; x < columns; x += kLanes, at += kLanes) {
           V sum = load(at);
-          if (run->alike) {
-            for (std::int64_t i = 1; i < run->seen.count; ++i) sum = hn::Add(sum, load(at + i * step));
-            sum = divided(sum, at);
-          } else {
-            sum = divided(sum, at);
-            for (std::int64_t i = 1; i < run->seen.count; ++i)
-              sum = hn::Add(sum, divided(load(at + i * step), at + i * step));
+          if (!alike) sum = divided(sum, at);
+          std::int64_t slice = at, by = at;  // where its divisors are
+          for (std::int64_t z = 0, i = 1; z < slices_; ++z, i = 0, slice += apart_, by += each_apart_) {
+            for (; i < run->seen.count; ++i) {
+              const V more = load(slice + i * step);
+              sum = hn::Add(sum, alike ? more : divided(more, by + i * step));
+            }
           }
+          if (alike) sum = divided(sum, at);
           if (x + kLanes > columns)
             sum = hn::IfThenElseZero(hn::FirstN(D(), static_cast<std::size_t>(columns - x)), sum);
           hn::StoreU(sum, D(), to + plan_.margin + x);
         }
       };
-      if (end <= plan_.extent) {
+      if (slice_ + last + columns + kLanes <= plan_.extent) {
         sum_up([&](std::int64_t at) HWY_ATTR { return LoadAs(D(), source_ + slice_ + at); });
       } else {
         sum_up([&](std::int64_t at) HWY_ATTR { return Load(at); });
@@ -89,13 +96,16 @@ class SliceRows {
 
   HWY_INLINE V Divided(V v, std::int64_t at) const {
     if (plan_.divisors.multiplies) return hn::Mul(v, by_);
-    if (plan_.divisors.all == 0) return hn::Div(v, hn::LoadU(D(), plan_.divisors.each.data() + at));
+    if (plan_.divisors.all == 0) return hn::Div(v, hn::LoadU(D(), each_ + at));
     return Quotient(D(), v, by_, plan_.divisors.all < 0);
   }
 
   const ExpandPlan& plan_;
   const T* source_;
-  std::int64_t slice_;
+  std::int64_t slice_, apart_, slices_;  // the first slice, elements to the next, and how many
+  bool alike_;
+  const float* each_;  // divisors of the first slice, where they differ
+  std::int64_t each_apart_;
   V by_;
 };
 
@@ -212,14 +222,13 @@ void ExpandPlanes(const ExpandPlan& plan, const RowPointers& pointers, std::int6
   const ExpandSumsFn<T> expand_sums = ExpandSumsOf<T>(plan);
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t band = unit % plan.bands, slice = unit / plan.bands % slices, plane = unit / plan.bands / slices;
-    const std::int64_t seen = plan.slices[static_cast<std::size_t>(slice)];
+    const ExpandSlices& seen = plan.slices[static_cast<std::size_t>(slice)];
     T* const first = static_cast<T*>(pointers.target) + plane * plan.target_pitch + slice * plan.heights * plan.width;
-    const SliceRows<T> seen_rows(plan, static_cast<const T*>(pointers.source),
-                                 plane * plan.source_pitch + larger(0, seen) * plan.rows * plan.columns);
+    const SliceRows<T> seen_rows(plan, static_cast<const T*>(pointers.source), plane * plan.source_pitch, seen);
     for (std::int64_t g = band * plan.band; g < smaller((band + 1) * plan.band, groups); ++g) {
       const ExpandGroup& group = plan.groups[static_cast<std::size_t>(g)];
       target.GoTo(first + group.first_row * plan.width);
-      if (seen < 0) {
+      if (seen.seen.count == 0) {
         target.Zero(group.rows);
       } else if (plan.apart) {
         ExpandRows<T>(plan, group, seen_rows, target);

@@ -18,6 +18,12 @@ struct ExpandRun {
   bool alike;  // averages: the divisors of those are
 };
 
+/// The output slices that see an input slice.
+struct ExpandSlices {
+  RowRange seen;
+  bool alike;  // averages: their divisors are
+};
+
 /// Runs that follow each other; where inputs are seen by several outputs, so many that their sums are taken at once and their rows put together at once.
 struct ExpandGroup {
   std::int64_t first_run, runs;
@@ -35,11 +41,11 @@ struct ExpandPlan {
   std::int64_t extent;               // elements of the source from its first to its last
   std::int64_t heights, width;       // of the input
   std::int64_t rows, columns;        // of an output slice
-  std::vector<std::int64_t> slices;  // the output slice that sees each input slice; -1: none
+  std::vector<ExpandSlices> slices;  // of each slice of the input
   std::vector<ExpandRun> runs;
   std::vector<ExpandGroup> groups;
   std::int64_t bands, band;  // that the groups of a slice are cut into, for threads to share; groups of each
-  bool apart;                // every column is seen by one output, and every row by one at most
+  bool apart;                // every column is seen by one output, and every row and slice by one at most
   std::vector<ExpandVector> vectors;
   std::int64_t most;  // outputs of a row that see a column; where windows are neither apart nor one apart 2, 3 or 5
   std::vector<std::int32_t> lanes;  // of each vector, for each of those: which output every lane takes, -1: none

@@ -1,6 +1,8 @@
 #include "cpu/pick_kernel.hpp"
 
 #include "cpu/dense_planes.hpp"
+#include "cpu/pick_columns.hpp"
+#include "cpu/pick_planes.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unit_kernel.hpp"
 
@@ -23,8 +25,8 @@ void repeat(std::int64_t times, Axis& axis) {
   axis.output *= times;
 }
 
-/// Where planes follow each other, they become one, and rows whose windows have one row become longer ones: fewer beginnings and ends. False where they stay as they are.
-bool join_planes(std::int64_t inputs, std::int64_t outputs, PickPlan& plan) {
+/// `inner`: elements of a column. Where planes follow each other, they become one, and rows whose windows have one row become longer ones: fewer beginnings and ends. False where they stay as they are.
+bool join_planes(std::int64_t inputs, std::int64_t outputs, std::int64_t inner, PickPlan& plan) {
   Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
   const bool follow = plan.target_pitch == inputs && plan.source_pitch == outputs && plan.index_pitch == outputs;
   if (!follow || depth.kernel > 1 || !is_tiled(depth) || !is_tiled(height)) return false;
@@ -33,29 +35,41 @@ bool join_planes(std::int64_t inputs, std::int64_t outputs, PickPlan& plan) {
   plan.index_pitch = plan.planes * outputs;
   plan.planes = 1;
   if (height.kernel > 1 || !is_tiled(width)) return true;
-  std::int64_t rows = larger(1, kJoinedColumns / width.input);
+  std::int64_t rows = larger(1, kJoinedColumns / (width.input * inner));
   while (height.output % rows != 0) --rows;
   repeat(rows, width);
   height.input = height.output = height.output / rows;
   return true;
 }
 
-void make_tables(std::int64_t lanes, PickPlan& plan) {
+/// `inner`: elements of a column. False where a vector of inputs is seen by more outputs than fill one.
+bool make_tables(std::int64_t inner, std::int64_t lanes, PickPlan& plan) {
   const Axis &depth = plan.axis[0], &width = plan.axis[2];
   for (std::int64_t z = 0; z < depth.input; ++z) {
     const Cover seen = cover(depth, z);
     plan.slices.push_back(seen.count == 0 ? SlicePair{-1, 0} : SlicePair{seen.first, seen.first_tap});
   }
-  for (std::int64_t next = 0; next < width.input; next += lanes) {
-    const std::int64_t column = larger(0, smaller(next, width.input - lanes));  // the ragged end from its last vector
-    const std::int64_t output = smaller(column / width.stride, width.output - 1);
-    plan.vectors.push_back({column, output});
-    for (std::int64_t x = column; x < column + lanes; ++x) {
-      const Cover seen = x < width.input ? cover(width, x) : Cover{};
-      plan.lanes.push_back(static_cast<std::uint32_t>(seen.count == 0 ? 0 : seen.first - output));
-      plan.numbers.push_back(static_cast<std::uint32_t>(seen.count == 0 ? kNoNumber : seen.first_tap));
+  for (std::int64_t next = 0; next < plan.width; next += lanes) {
+    const std::int64_t first = larger(0, smaller(next, plan.width - lanes));  // the ragged end from its last vector
+    const std::int64_t end = smaller(first + lanes, plan.width);
+    auto seen_by = [&](std::int64_t at) {  // an element; -1: by none
+      const Cover seen = at < end ? cover(width, at / inner) : Cover{};
+      return seen.count == 0 ? -1 : seen.first * inner + at % inner;
+    };
+    std::int64_t output = plan.columns - 1, last = 0;
+    for (std::int64_t at = first; at < end; ++at) {
+      if (seen_by(at) >= 0) output = smaller(output, seen_by(at));
+      last = larger(last, seen_by(at));
+    }
+    if (last - output >= lanes) return false;
+    plan.vectors.push_back({first, output});
+    for (std::int64_t at = first; at < first + lanes; ++at) {
+      const bool some = seen_by(at) >= 0;
+      plan.lanes.push_back(static_cast<std::uint32_t>(some ? seen_by(at) - output : 0));
+      plan.numbers.push_back(static_cast<std::uint32_t>(some ? cover(width, at / inner).first_tap : kNoNumber));
     }
   }
+  return true;
 }
 
 }  // namespace
@@ -75,11 +89,17 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const Targe
   }
   const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
   if (plan.taps > kPickedTaps || height.kernel > kMostPickedRows || width.kernel > kPickedColumns) return nullptr;
-  const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
-  const DensePlanes target = dense_planes(p, p.grad_input, true);
+  // Channels-last, the planes of a sample are one, whose columns have several elements.
+  const std::int64_t inner = is_channels_last(p, p.grad_input) ? p.channels : 1;
+  if (inner > 1 && inner >= pick_columns(instructions.index, size_of(p.dtype)).lanes) return nullptr;
+  auto planes_of = [&](const Layout& l, bool large) {
+    return inner == 1 ? dense_planes(p, l, large) : dense_columns(p, l, large);
+  };
+  const DensePlanes source = planes_of(p.grad_output, false), indices = planes_of(p.indices, false);
+  const DensePlanes target = planes_of(p.grad_input, true);
   if (!source.dense || !indices.dense || !target.dense) return nullptr;
 
-  plan.planes = p.batch * p.channels;
+  plan.planes = p.batch * p.channels / inner;
   plan.source_pitch = source.pitch;
   plan.target_pitch = target.pitch;
   plan.index_pitch = indices.pitch;
@@ -89,22 +109,24 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const Targe
   const auto vector_bytes = static_cast<std::int64_t>(kernels_of(p.dtype, instructions)->vector_bytes);
   const std::int64_t lanes = vector_bytes / larger(4, size);
   const std::int64_t planes = plan.planes;
-  const bool joined = join_planes(target.count, source.count, plan);
-  if (width.input < kLeastPicked || width.input > kMostExpanded || depth.input > kMostColumnSlices) return nullptr;
-  if (!joined && height.input * width.input < kLeastPickedSlice) return nullptr;
-  make_tables(lanes, plan);
+  const bool joined = join_planes(target.count, source.count, inner, plan);
+  plan.width = width.input * inner;
+  plan.columns = width.output * inner;
+  if (plan.width < kLeastPicked || plan.width > kMostExpanded || depth.input > kMostColumnSlices) return nullptr;
+  if (!joined && height.input * plan.width < kLeastPickedSlice) return nullptr;
+  if (!make_tables(inner, lanes, plan)) return nullptr;
   // Few slices are shared between threads in bands.
   plan.bands = smaller(ceil_div(larger(kFewestUnits, smaller(planes, kMostPickedUnits)), plan.planes * depth.input),
                        height.output);
   plan.band = ceil_div(height.output, plan.bands);
   plan.bands = ceil_div(height.output, plan.band);
 
-  const std::int64_t row = width.input * size;
+  const std::int64_t row = plan.width * size;
   plan.paced = {described.bytes_moved >= kStreamBytes, row, larger(height.stride, kStagedBytes / row)};
   plan.block = plan.paced.streams ? plan.paced.rows / height.stride : plan.band;
   plan.block = smaller(plan.block, larger(1, kPickedBytes / (height.stride * row)));
   const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
-  const std::int64_t copied = plan.block * width.output + lanes;
+  const std::int64_t copied = plan.block * plan.columns + lanes;
   plan.taps_at = plan.gradients_at + line(copied * size);
   plan.paced_at = plan.taps_at + line(copied);
   plan.bytes = plan.paced_at + plan.paced.bytes();

@@ -69,7 +69,7 @@ void PickRows(const PickPlan& plan, const PickedRows& rows, WaitingLines& waitin
   const hn::Rebind<Bits, decltype(d)> stored;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const Axis &height = plan.axis[1], &axis = plan.axis[2];
-  const std::int64_t width = axis.input, columns = axis.output, down = height.stride * width;
+  const std::int64_t width = plan.width, columns = plan.columns, down = height.stride * width;
   const std::int64_t step_lines = ceil_div(kHeight * lanes * static_cast<std::int64_t>(sizeof(Bits)), kLine);
   WaitingLines lines = waiting;
   const std::uint32_t *lane = plan.lanes.data(), *numbers = plan.numbers.data();
@@ -120,9 +120,9 @@ bool PickPlanes(const PickPlan& plan, const RowPointers& pointers, std::int64_t 
                     : plan.size == 4 ? PickRowsOf<std::uint32_t>(plan.axis[1].kernel)
                                      : PickRowsOf<std::uint64_t>(plan.axis[1].kernel);
   const Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
-  const std::int64_t slice_outputs = height.output * width.output, columns = width.output;
+  const std::int64_t columns = plan.columns, slice_outputs = height.output * columns;
   const auto* indices = static_cast<const std::uint8_t*>(pointers.indices);
-  const std::int64_t size = plan.size, row = width.input * size;
+  const std::int64_t size = plan.size, row = plan.width * size;
   const auto* source = static_cast<const char*>(pointers.source);
   bool valid = true;
   PacedRows target(plan.paced, scratch + plan.paced_at);

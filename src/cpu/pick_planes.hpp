@@ -9,7 +9,7 @@
 
 namespace cenote::simd {
 
-/// A vector of input columns, and the first output that sees one of them.
+/// A vector of inputs along a row, and the first output that sees one of them.
 struct PickVector {
   std::int64_t column, output;
 };
@@ -20,6 +20,8 @@ struct PickPlan {
   std::int64_t source_extent, index_extent;  // elements from the first to the last
   std::int64_t size;                         // of an element, in bytes
   Axis axis[3];
+  std::int64_t width,
+      columns;  // elements of a row of inputs and of outputs: those of all channels where the tensor is channels-last
   std::int64_t taps;              // of a window
   std::vector<SlicePair> slices;  // of each input slice
   std::int64_t bands, band;       // that the output rows of a slice are cut into, for threads to share; rows of each

@@ -12,12 +12,13 @@ struct SliceDivisors {
   float all;                // of every output; 0 where they differ
   bool multiplies;          // by its inverse, which is exact; sums: by 1
   std::vector<float> each;  // where they differ: of each output of a slice, and some ones behind
+  std::int64_t slice;       // there: entries from one slice's to the next one's; 0 where slices have the same
 };
 
 /// What the outputs of a slice (0) or of a row (1) have to do with their divisors; nothing where one is given for all.
 double factor_of(const RowPlan& rows, int axis, std::int64_t o);
 
-/// `slack`: ones behind. False where slices have divisors of their own, or there are too many to have a table.
-bool make_slice_divisors(const RowPlan& rows, std::int64_t slack, SliceDivisors& result);
+/// `slack`: ones behind. False where there are too many to have a table, or slices have divisors of their own, unless `apart`.
+bool make_slice_divisors(const RowPlan& rows, std::int64_t slack, SliceDivisors& result, bool apart = false);
 
 }  // namespace cenote::simd

@@ -231,6 +231,17 @@ inline constexpr std::uintptr_t kWholeAhead = 4096;
 inline constexpr std::int64_t kLeastCollected = 36;
 inline constexpr std::int64_t kMostCollected = 16 * 1024;
 
+/// Small windows one apart that leave planes as large as they are go through the whole tensor as one plane where planar rows have no more columns than this, or columns no more channels. (Two threads, 3x3/1, planar:
+/// over 2304 planes of 17 x 17 199 to 202 us scattered and 144 so, 2048 of 20 x 20 224 to 232 and 150, 1536 of 28 x 28 266 to 283, gathered an output row at a time, and 160 to 200, 7680 of those 1737 to 1786 and 943 to
+/// 951, bf16 277 and 182, 256 of 64 x 64 143 to 153 and 130 to 133, 128 of 96 x 96 151 to 162 and 160, 320 of 128 x 128 1222 to 1248 and 2104 to 2175; rows of less than a vector, 8192 of 9 x 9 123 to 126, collected, and 166.
+/// Channels-last: 480 x 640 x 3 901 to 945 and 335 to 343, 16 x 64 x 64 x 6 134 to 146 and 55 to 57, 8 x 32 x 32 x 48 68 to 70 and 57 to 62, 4 x 40 x 40 x 64 61 and 62 to 66.) Bytes of the rows that vectors go down
+/// one after the other (28 x 28, 480 x 640 x 3 and four others within 8 % of each other with 16, 64 and 256 KiB, 64 x 64 and 512 x 512 x 8 134 to 142 us and 810 to 833 with 256, 167 and 1182 to 1209 with 1 MiB), and of planes that
+/// have a table of what their windows' taps may be: not measured beside others.
+inline constexpr std::int64_t kMostFlatColumns = 64;
+inline constexpr std::int64_t kMostFlatChannels = 48;
+inline constexpr std::int64_t kFlatBytes = 256 * 1024;
+inline constexpr std::int64_t kFlatTable = 32 * 1024;
+
 /// Whole planes of so many inputs at least are written as zeros and their winners; smaller ones are scattered. (Two threads: 8192 planes of 14 x 14 64 us scattered and 55 so, 32768 of 7 x 7 76 and
 /// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)
 inline constexpr std::int64_t kLeastWinner = 32;
