@@ -176,6 +176,12 @@ TEST(Differential, EveryWindowOfColumns) {
     expect_right("avg2d bf16 nhwc n3c128 h50w" + std::to_string(8 + kernel) + " k" + std::to_string(31 + kernel) +
                      "x8 s40x8 fwd",
                  settings);
+    // Several stretches of channels, windows that are cut off, and long ones that overlap.
+    expect_right("avg2d f32 nhwc n1c600 h8w40 k2x" + k + " s2x" + std::to_string((2 * kernel + 2) / 3) + " nan fwd",
+                 settings);
+    expect_right(
+        "avg2d bf16 nhwc n1c150 h9w40 k" + k + " s" + k + " p" + std::to_string(kernel / 2) + " ceil nopad fwd",
+        settings);
     expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " ties fwd idx:window", settings);
     expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " zeros fwd", settings);
     if (kernel > 8) continue;
