@@ -419,7 +419,7 @@ HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Di
   if (slides && !run.in_lanes) {
     if (run.taps == 3 && columns == 1) return SlideOverRun<Channels, 3, 1>(run, divisor);
     if (run.taps == 3 && columns == 2) return SlideOverRun<Channels, 3, 2>(run, divisor);
-    return SlideOverRun<Channels, 0, 0>(run, divisor);
+    if (kFewReadings * columns < run.taps) return SlideOverRun<Channels, 0, 0>(run, divisor);
   }
   if (run.slices == 1 && run.rows == 2 && !run.in_lanes) return SumOfRun<Channels, 2>(run, divisor);
   if constexpr (Channels::kParts == 1 && HWY_MAX_BYTES == 64) {  // others: not measured
