@@ -150,6 +150,9 @@ inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
 /// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
 inline constexpr std::int64_t kMostNarrowTaps = 16;
+/// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
+/// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
+inline constexpr std::int64_t kMostLanesBeyond = 8;
 inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that

@@ -97,6 +97,8 @@ TEST(Differential, EveryChannelCount) {
       expect_right(std::string("avg2d ") + dtype + " nhwc " + c + " h5w6 k2 s1 nopad", settings);
       expect_right(std::string("amax2d ") + dtype + " nhwc " + c + " h5w7 out3x4 ties", settings);
     }
+    expect_right("max2d f32 nhwc " + c + " h5w21 k2 nan fwd", settings);
+    expect_right("max2d f32 nhwc " + c + " h5w13 k3x4 s1x2 p1x2 d1x2 ceil ties fwd", settings);
   }
 }
 
