@@ -16,10 +16,10 @@ struct NarrowColumnsPlan {
   std::vector<std::int32_t> from, to;  // of each vector of a row of outputs
   struct Run {
     std::int64_t first, vectors, taps;
+    NarrowColumnsFn fold;
   };
   std::vector<Run> runs;
   std::int64_t step;  // elements from tap to tap along the row
-  NarrowColumns columns;
   std::size_t bytes;  // of scratch: none
 
   std::int64_t units(std::int64_t batch) const {
@@ -49,8 +49,7 @@ void fold_rows(const NarrowColumnsPlan& plan, const RowPointers& pointers, std::
         }
       }
       taps[count] = taps[count - 1];
-      plan.columns.fold(taps, (count + 1) / 2, {plan.from.data() + run.first, plan.to.data() + run.first, run.vectors},
-                        target);
+      run.fold(taps, (count + 1) / 2, {plan.from.data() + run.first, plan.to.data() + run.first, run.vectors}, target);
     }
     if (++oh < heights) continue;
     oh = 0;
@@ -73,8 +72,11 @@ std::unique_ptr<Kernel> make_narrow_columns_kernel(const Described& described, c
   // Rows around the caches are put together before.
   if (!row_plan.source.dense || !row_plan.target.dense || row_plan.streams || has_empty_windows(p)) return nullptr;
   NarrowColumnsPlan plan{};
-  plan.columns = narrow_columns(target.index, row_plan.inner);
-  if (plan.columns.fold == nullptr) return nullptr;
+  // Vectors that columns hold; and wider ones, each for a column and what lies beside it.
+  const NarrowColumns within = narrow_columns(target.index, row_plan.inner);
+  NarrowColumns beyond = narrow_columns(target.index, 2 * row_plan.inner - 1);
+  if (beyond.lanes <= row_plan.inner || beyond.lanes > kMostLanesBeyond) beyond = within;
+  if (within.fold == nullptr) return nullptr;
   std::int64_t taps = 1;
   for (const Axis& axis : p.axis) {
     if (axis.kernel > kMostNarrowTaps / taps) return nullptr;
@@ -92,14 +94,19 @@ std::unique_ptr<Kernel> make_narrow_columns_kernel(const Described& described, c
   plan.slices = row_plan.source_rows[0];
   plan.rows = row_plan.source_rows[1];
   plan.step = row_plan.table.step * row_plan.inner;
-  for (std::int64_t o = 0; o < p.axis[2].output; ++o) {
-    const std::int64_t count = row_plan.table.count[static_cast<std::size_t>(o)];
-    if (plan.runs.empty() || plan.runs.back().taps != count)
-      plan.runs.push_back({static_cast<std::int64_t>(plan.from.size()), 0, count});
-    for (std::int64_t next = 0; next < row_plan.inner; next += plan.columns.lanes) {
-      const std::int64_t c = smaller(next, row_plan.inner - plan.columns.lanes);  // the ragged end from its last vector
-      plan.from.push_back(
-          static_cast<std::int32_t>(row_plan.table.first[static_cast<std::size_t>(o)] * row_plan.inner + c));
+  const Axis& width = p.axis[2];
+  for (std::int64_t o = 0; o < width.output; ++o) {
+    const std::int64_t first = row_plan.table.first[static_cast<std::size_t>(o)],
+                       count = row_plan.table.count[static_cast<std::size_t>(o)];
+    // Whether the window's last column and the output are followed by others of their rows: what is stored beside an output is overwritten by the next one.
+    const bool followed = o + 1 < width.output && first + (count - 1) * row_plan.table.step + 1 < width.input;
+    const NarrowColumns& columns = followed ? beyond : within;
+    if (plan.runs.empty() || plan.runs.back().taps != count || plan.runs.back().fold != columns.fold)
+      plan.runs.push_back({static_cast<std::int64_t>(plan.from.size()), 0, count, columns.fold});
+    for (std::int64_t next = 0; next < row_plan.inner; next += columns.lanes) {
+      // The ragged end from its last vector.
+      const std::int64_t c = larger(0, smaller(next, row_plan.inner - columns.lanes));
+      plan.from.push_back(static_cast<std::int32_t>(first * row_plan.inner + c));
       plan.to.push_back(static_cast<std::int32_t>(o * row_plan.inner + c));
       ++plan.runs.back().vectors;
     }

@@ -120,7 +120,8 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   if (max && row_plan.inner < 4 * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
-  if (!max && (row_plan.tall || doubles || (row_plan.sums_in_lanes && shares_columns))) return nullptr;
+  const bool long_ones = row_plan.sums_in_lanes && shares_columns && kFewReadings * width.stride < width.kernel;
+  if (!max && (row_plan.tall || doubles || long_ones)) return nullptr;
   // Rows of large calls that do not follow each other are fetched early elsewhere.
   const bool fetched = row_plan.fetch_ahead != 0 && (shares_rows || p.with_indices);
   if (row_plan.streams && (!row_plan.whole_lines || fetched)) return nullptr;

@@ -3,6 +3,8 @@
 
 #include "cpu/thresholds.hpp"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/straight_sums.cpp"
 #include <hwy/foreach_target.h>
@@ -74,7 +76,8 @@ HWY_INLINE void FetchSums(const typename Channels::Bits* from) {
 }
 
 /// kSums vectors of what the rows hold from `at` on, added up down them. kRows: how many in a single slice, 0 where only known at run time. `next`: what will be added up
-/// after these. kFetches: its rows, and those of `at`, are asked for some rows early, see kRowsAhead.
+/// after these. kFetches: its rows, and those of `at`, are asked for some rows early, see kRowsAhead. A row is read before the next: the compiler's order, a line of each in turns, is
+/// slower where they come from the last-level cache. (Two threads: 2x2/2 averages over 8 x 56 x 56 x 128 82 us, row by row 75.)
 template <class Channels, int kRows, bool kFetches = false, int kSums>
 HWY_INLINE void SumDownRows(const StraightRun<typename Channels::Bits>& run, const typename Channels::Bits* at,
                             const typename Channels::Bits* next, ColumnVector (&sum)[kSums]) {
@@ -89,67 +92,86 @@ HWY_INLINE void SumDownRows(const StraightRun<typename Channels::Bits>& run, con
   };
   if constexpr (kRows > 0) {
     CENOTE_UNROLL
-    for (int y = 1; y < kRows; ++y) add(at + y * run.row_step);
-  } else {
-    const std::int64_t rows = run.rows, row_step = run.row_step;
-    const Bits* from = at + row_step;
-    if constexpr (!kFetches) {
-      for (std::int64_t z = run.slices, y = 1;; y = 0) {
-        for (; y < rows; ++y, from += row_step) add(from);
-        if (--z == 0) break;
-        from = at += run.slice_step;
-      }
-      return;
+    for (int y = 1; y < kRows; ++y) {
+      const Bits* from = at + y * run.row_step;
+      CENOTE_UNROLL
+      for (int v = 0; v < kSums; ++v) asm("" : "+r"(from), "+v"(sum[v].raw));  // no line of it before those above
+      add(from);
     }
-    const std::int64_t ahead = smaller(rows, kRowsAhead);
+    return;
+  }
+  const std::int64_t rows = run.rows, row_step = run.row_step;
+  const Bits* from = at + row_step;
+  if constexpr (!kFetches) {
     for (std::int64_t z = run.slices, y = 1;; y = 0) {
-      const Bits* behind = z == 1 ? next : at + run.slice_step;
-      const Bits* early = at + ahead * row_step;
-      const Bits* const end = at + rows * row_step;
-      auto fetch = [&]() HWY_ATTR CENOTE_ALWAYS_INLINE {
-        early = early == end ? behind : early;
-        FetchSums<Channels, kSums>(early);
-        early += row_step;
-      };
-      if (y == 1) fetch();
-      for (; y < rows; ++y, from += row_step) {
-        add(from);
-        fetch();
-      }
+      for (; y < rows; ++y, from += row_step) add(from);
       if (--z == 0) break;
       from = at += run.slice_step;
     }
+    return;
+  }
+  const std::int64_t ahead = smaller(rows, kRowsAhead);
+  for (std::int64_t z = run.slices, y = 1;; y = 0) {
+    const Bits* behind = z == 1 ? next : at + run.slice_step;
+    const Bits* early = at + ahead * row_step;
+    const Bits* const end = at + rows * row_step;
+    auto fetch = [&]() HWY_ATTR CENOTE_ALWAYS_INLINE {
+      early = early == end ? behind : early;
+      FetchSums<Channels, kSums>(early);
+      early += row_step;
+    };
+    if (y == 1) fetch();
+    for (; y < rows; ++y, from += row_step) {
+      add(from);
+      fetch();
+    }
+    if (--z == 0) break;
+    from = at += run.slice_step;
   }
 }
 
-/// The sums of an output's columns, added up in the lanes of long windows (see LaneSums), and those pairwise.
+/// What lanes of long windows hold, `used` slots of `size` floats, added up in the order of LaneSums, in the first of them.
+HWY_NOINLINE inline void FoldSlots(std::int64_t used, std::int64_t size, float* slots) {
+  constexpr std::int64_t kHalf = LaneSums<ColumnLanes>::kLanes / 2;
+  const ColumnLanes d;
+  for (std::int64_t x = 0; x < size; x += static_cast<std::int64_t>(hn::Lanes(d))) {
+    ColumnVector part[kHalf];
+    CENOTE_UNROLL
+    for (int i = 0; i < kHalf; ++i) {
+      part[i] = hn::Load(d, slots + i * size + x);
+      if (used > kHalf) part[i] = hn::Add(part[i], hn::Load(d, slots + (kHalf + i) * size + x));
+    }
+    CENOTE_UNROLL
+    for (int width = kHalf / 2; width > 0; width /= 2) {
+      CENOTE_UNROLL
+      for (int i = 0; i < width; ++i) part[i] = hn::Add(part[i], part[i + width]);
+    }
+    hn::Store(part[0], d, slots + x);
+  }
+}
+
+/// The sums of an output's columns, added up in the lanes of long windows (see LaneSums), and those pairwise. Where no lane has two taps, those that are added up
+/// first share a slot.
 template <class Channels, bool kFetches, int kSums>
 HWY_INLINE void SumInLanes(const StraightRun<typename Channels::Bits>& run, const typename Channels::Bits* at,
                            const typename Channels::Bits* next, ColumnVector (&total)[kSums]) {
   constexpr std::int64_t kLanes = LaneSums<ColumnLanes>::kLanes;
-  constexpr std::int64_t kSlot = kSums * static_cast<std::int64_t>(hn::MaxLanes(ColumnLanes()));
+  constexpr std::int64_t kVector = hn::MaxLanes(ColumnLanes()), kSlot = kSums * kVector;
   const ColumnLanes d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN float slots[kLanes * kSlot];
+  const std::int64_t used = run.taps <= kLanes ? kLanes / 2 : kLanes;
   for (std::int64_t tap = 0; tap < run.taps; ++tap, at += run.step) {
     ColumnVector sum[kSums];
     SumDownRows<Channels, 0, kFetches>(run, at, tap + 1 < run.taps ? at + run.step : next, sum);
-    float* slot = slots + tap % kLanes * kSlot;
+    float* slot = slots + tap % used * kSlot;
     CENOTE_UNROLL
     for (int v = 0; v < kSums; ++v)
-      hn::Store(hn::Add(tap < kLanes ? hn::Zero(d) : hn::Load(d, slot + v * lanes), sum[v]), d, slot + v * lanes);
+      hn::Store(hn::Add(tap < used ? hn::Zero(d) : hn::Load(d, slot + v * kVector), sum[v]), d, slot + v * kVector);
   }
-  const std::int64_t used = smaller(run.taps, kLanes);
-  for (std::int64_t width = kLanes / 2; width > 0; width /= 2) {
-    for (std::int64_t i = 0; i < smaller(width, used - width); ++i) {
-      for (std::int64_t x = 0; x < kSlot; x += lanes) {
-        float* to = slots + i * kSlot + x;
-        hn::Store(hn::Add(hn::Load(d, to), hn::Load(d, to + width * kSlot)), d, to);
-      }
-    }
-  }
+  if (run.taps < used) std::fill(slots + run.taps * kSlot, slots + used * kSlot, 0.0F);
+  FoldSlots(used, kSlot, slots);
   CENOTE_UNROLL
-  for (int v = 0; v < kSums; ++v) total[v] = hn::Load(d, slots + v * lanes);
+  for (int v = 0; v < kSums; ++v) total[v] = hn::Load(d, slots + v * kVector);
 }
 
 /// kSums vectors of an output: down the rows under each tap, then along, the order of the other ways to sum up. `next`: what is added up after it, see SumDownRows.
@@ -169,21 +191,38 @@ HWY_INLINE void SumOfTaps(const StraightRun<typename Channels::Bits>& run, const
   }
 }
 
+/// kVectors vectors of channels, from c on, of outputs [first, end).
+template <class Channels, int kRows, int kVectors>
+HWY_NOINLINE void SumOfStretch(const StraightRun<typename Channels::Bits>& whole, const Divisor& by, std::int64_t c,
+                               std::int64_t first, std::int64_t end) {
+  const StraightRun<typename Channels::Bits> run = whole;  // which no store can change
+  const Divisor divisor = by;
+  const typename Channels::Bits* at = run.source + first * run.apart + c;
+  typename Channels::Bits* target = run.target + first * run.channels + c;
+  for (std::int64_t o = first; o < end; ++o, at += run.apart, target += run.channels) {
+    ColumnVector total[Channels::kParts * kVectors];
+    if (kRows == 0 && HWY_UNLIKELY(run.in_lanes)) {
+      SumInLanes<Channels, false>(run, at, nullptr, total);
+    } else {
+      SumOfTaps<Channels, kRows, false>(run, at, nullptr, total);
+    }
+    divisor.Apply(ColumnLanes(), total);
+    Channels::Store(total, run.streams, target);
+  }
+}
+
+/// Outputs one after the other, as their windows lie in memory; a stretch of all of them first where it is all that columns have, or is still in L1 for the next window.
 template <class Channels, int kRows>
 HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor) {
-  const typename Channels::Bits* at = run.source;
-  typename Channels::Bits* target = run.target;
-  for (std::int64_t o = 0; o < run.outputs; ++o, at += run.apart, target += run.channels) {
+  const std::int64_t channels = run.end - run.channel;
+  bool at_once = run.apart < run.taps * run.step;
+  for (std::int64_t vectors = 1; vectors <= Channels::kMost; vectors *= 2)
+    at_once = at_once || channels == vectors * Channels::kElements;
+  const std::int64_t outputs = at_once ? run.outputs : 1;
+  for (std::int64_t o = 0; o < run.outputs; o += outputs) {
     ForStretches<Channels::kMost, Channels::kElements>(
         run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
-          ColumnVector total[Channels::kParts * vectors()];
-          if (kRows == 0 && HWY_UNLIKELY(run.in_lanes)) {
-            SumInLanes<Channels, false>(run, at + c, nullptr, total);
-          } else {
-            SumOfTaps<Channels, kRows, false>(run, at + c, nullptr, total);
-          }
-          divisor.Apply(ColumnLanes(), total);
-          Channels::Store(total, run.streams, target + c);
+          SumOfStretch<Channels, kRows, vectors()>(run, divisor, c, o, o + outputs);
         });
   }
 }
@@ -380,7 +419,7 @@ HWY_INLINE void SumRun(const StraightRun<typename Channels::Bits>& run, const Di
   if (slides && !run.in_lanes) {
     if (run.taps == 3 && columns == 1) return SlideOverRun<Channels, 3, 1>(run, divisor);
     if (run.taps == 3 && columns == 2) return SlideOverRun<Channels, 3, 2>(run, divisor);
-    return SlideOverRun<Channels, 0, 0>(run, divisor);
+    if (kFewReadings * columns < run.taps) return SlideOverRun<Channels, 0, 0>(run, divisor);
   }
   if (run.slices == 1 && run.rows == 2 && !run.in_lanes) return SumOfRun<Channels, 2>(run, divisor);
   if constexpr (Channels::kParts == 1 && HWY_MAX_BYTES == 64) {  // others: not measured

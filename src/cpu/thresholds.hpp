@@ -52,6 +52,9 @@ inline constexpr double kMostReadings = 9;
 inline constexpr std::int64_t kStraightTileBytes = 24 * 1024;
 inline constexpr std::int64_t kFewestTileColumns = 8;
 inline constexpr std::int64_t kManyUnits = 16;
+/// Windows that read no column more often than this, on average, sum it up each time: what waits in L1 for the next window costs more. (Two threads: averages 4/3 over 56 x 56 x 64 46 us with sums that
+/// wait and 36 without, 5/3 53 and 41, 4/2 57 and 53, 5/2 60 and 63, 6/2 71 and 80; over 17 x 17 x 768 42 and 38, 56 and 50, 58 and 56, 71 and 75, 67 and 78.)
+inline constexpr std::int64_t kFewReadings = 2;
 /// Windows of so many rows that are summed up in lanes are taken some rows at a time, as memory lies. (Two threads: averages of 8 x 56 x 56 x 256 207 us and 150, of 8 x 112 x 112 x 64 318 and 155.)
 inline constexpr std::int64_t kTallRows = 32;
 /// Rows of a window that columns are summed up over at a time. (Two threads: averages of 56 x 56 over 8 x 256 channels 577 to 1020 us with all of them, 273 with 8, 290 with 16; 28 x 28 over
@@ -147,6 +150,9 @@ inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
 /// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
 inline constexpr std::int64_t kMostNarrowTaps = 16;
+/// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
+/// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
+inline constexpr std::int64_t kMostLanesBeyond = 8;
 inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 
 /// Input bytes of the rows that small windows are folded from strip by strip, and how far ahead of its use a call's input is fetched that

@@ -97,6 +97,8 @@ TEST(Differential, EveryChannelCount) {
       expect_right(std::string("avg2d ") + dtype + " nhwc " + c + " h5w6 k2 s1 nopad", settings);
       expect_right(std::string("amax2d ") + dtype + " nhwc " + c + " h5w7 out3x4 ties", settings);
     }
+    expect_right("max2d f32 nhwc " + c + " h5w21 k2 nan fwd", settings);
+    expect_right("max2d f32 nhwc " + c + " h5w13 k3x4 s1x2 p1x2 d1x2 ceil ties fwd", settings);
   }
 }
 
@@ -176,6 +178,12 @@ TEST(Differential, EveryWindowOfColumns) {
     expect_right("avg2d bf16 nhwc n3c128 h50w" + std::to_string(8 + kernel) + " k" + std::to_string(31 + kernel) +
                      "x8 s40x8 fwd",
                  settings);
+    // Several stretches of channels, windows that are cut off, and long ones that overlap.
+    expect_right("avg2d f32 nhwc n1c600 h8w40 k2x" + k + " s2x" + std::to_string((2 * kernel + 2) / 3) + " nan fwd",
+                 settings);
+    expect_right(
+        "avg2d bf16 nhwc n1c150 h9w40 k" + k + " s" + k + " p" + std::to_string(kernel / 2) + " ceil nopad fwd",
+        settings);
     expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " ties fwd idx:window", settings);
     expect_right("amax2d f32 nhwc n1c70 h9w40 out4x" + k + " zeros fwd", settings);
     if (kernel > 8) continue;
