@@ -161,8 +161,9 @@ struct Partial<T, kLanes, kFold, true> : Vector<T, kLanes> {
 };
 
 /// Sums and maxima of windows side by side, all of them whole: kParts threads of one block to a window, a run of its taps each.
+/// (Maxima of halves would spill.)
 template <class T, int kLanes, Fold kFold, bool kIndices, int kParts>
-__global__ void __launch_bounds__(kBlock, is_extreme<kFold> ? 0 : 4)
+__global__ void __launch_bounds__(kBlock, is_extreme<kFold> && sizeof(T) < sizeof(float) ? 0 : 4)
     fold_stream_parts(const __grid_constant__ Params<std::int32_t> p, const __grid_constant__ Pointers at) {
   wait_for_grid_before();
   using Int = std::int32_t;
