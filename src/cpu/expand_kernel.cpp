@@ -114,7 +114,6 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   plan.width = width.input;
   plan.rows = height.output;
   plan.columns = width.output;
-  for (const RowRange& seen : row_plan.source_rows[0]) plan.slices.push_back({seen, are_alike(row_plan, 0, seen)});
   plan.most = 1;
   plan.apart = true;
   for (int a = 0; a < 2; ++a) {
@@ -123,6 +122,7 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
       plan.apart = plan.apart && seen.count <= 1;
     }
   }
+  for (const RowRange& seen : row_plan.source_rows[0]) plan.slices.push_back({seen, are_alike(row_plan, 0, seen)});
   for (std::int64_t x = 0; x < width.input; ++x) {
     const std::int64_t outputs = cover(width, x).count;
     plan.apart = plan.apart && outputs == 1;

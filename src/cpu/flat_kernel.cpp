@@ -57,6 +57,7 @@ std::unique_ptr<Kernel> make_flat_kernel(const Described& described, const Targe
   plan.dilation = height.dilation;
   if (plan.pitch <= lanes || (inner == 1 ? width.input > kMostFlatColumns : inner > kMostFlatChannels)) return nullptr;
   if (width.dilation > width.input || height.dilation > height.input) return nullptr;  // far beyond the tensor
+  if (plan.height > kMostRows || plan.pitch > kFlatBytes) return nullptr;              // tables of a tensor's size
   for (int tap = 0; tap < kFlatTaps; ++tap) {
     plan.shifts[tap] = (width.pad_begin - tap * width.dilation) * inner;
     plan.before = larger(plan.before, -plan.shifts[tap]);
@@ -66,6 +67,17 @@ std::unique_ptr<Kernel> make_flat_kernel(const Described& described, const Targe
   plan.safe_end = larger(plan.safe_first, plan.rows - ceil_div(plan.behind, plan.pitch));
   plan.band = larger(kFlatBytes / (plan.pitch * (2 * size + 1)), 8 * plan.dilation);
   plan.band = larger(1, smaller(plan.band, ceil_div(plan.rows, kFewestUnits)));
+
+  const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
+  const std::int64_t beside = plan.before + plan.behind;
+  const std::int64_t copied[2] = {plan.safe_first * plan.pitch + beside,
+                                  larger(0, plan.rows - plan.safe_end) * plan.pitch + beside};
+  for (int edge = 0; edge < 2; ++edge) {
+    plan.values_at[edge] = plan.bytes;
+    plan.taps_at[edge] = plan.values_at[edge] + line(copied[edge] * size);
+    plan.bytes = plan.taps_at[edge] + line(copied[edge]);
+  }
+  if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;
 
   plan.tabled = plan.height * plan.pitch <= kFlatTable ? plan.height : 1;
   for (std::int64_t y = 0; y < plan.height; ++y) {
@@ -79,16 +91,6 @@ std::unique_ptr<Kernel> make_flat_kernel(const Described& described, const Targe
     }
   }
   plan.outside.resize(plan.outside.size() + kFlatSlack);
-
-  const auto line = [](std::int64_t bytes) { return static_cast<std::size_t>(bytes + 63) / 64 * 64; };
-  const std::int64_t beside = plan.before + plan.behind;
-  const std::int64_t copied[2] = {plan.safe_first * plan.pitch + beside,
-                                  larger(0, plan.rows - plan.safe_end) * plan.pitch + beside};
-  for (int edge = 0; edge < 2; ++edge) {
-    plan.values_at[edge] = plan.bytes;
-    plan.taps_at[edge] = plan.values_at[edge] + line(copied[edge] * size);
-    plan.bytes = plan.taps_at[edge] + line(copied[edge]);
-  }
   const std::int64_t units = plan.units();
   return make_unit_kernel(
       described, std::move(plan), units, function,

@@ -10,8 +10,6 @@
 namespace cenote::simd {
 namespace {
 
-/// Planes deeper or higher than this have no tables of rows: a plan is made before memory for them is found.
-constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
 constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max();
 
 RowTensor row_tensor(const Layout& l, std::int64_t inner, std::int64_t columns) {

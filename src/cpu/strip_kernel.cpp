@@ -98,7 +98,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (keeps && planes < kFewestUnits && shared) return nullptr;  // slices are kept by one thread
   const bool sliding = std::all_of(std::begin(p.axis), std::end(p.axis),
                                    [](const Axis& axis) { return axis.rule == WindowRule::sliding; });
-  if (!sliding || depth.dilation != 1 || has_empty_windows(p)) return nullptr;
+  if (!sliding || depth.dilation != 1 || has_empty_windows(p) || row_plan.source_rows[0].empty()) return nullptr;
 
   auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
@@ -147,7 +147,7 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (described.bytes_moved >= kFetchedBytes) plan.ahead = smaller(plan.band, plan.rows) * plan.stride * plan.width;
   plan.flat = row_plan.code_kind != Codes::taps;
   plan.index_dtype = p.index_dtype;
-  for (std::int64_t z = 0; z < depth.output; ++z) plan.depth_rows.push_back(source_rows_of(p, 0, z, false));
+  plan.depth_rows = row_plan.source_rows[0];
   if (sums && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
   if (has_first_codes) make_first_codes(p, lanes, plan);
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);

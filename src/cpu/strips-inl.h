@@ -477,9 +477,14 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
     auto readable = [&](std::int64_t z, std::int64_t row, std::int64_t end_row) {
       return ReadableSlice(plan, source, plane, z, row, end_row, scratch);
     };
-    const std::int64_t first_row = plan.rows * part / plan.parts, last_row = plan.rows * (part + 1) / plan.parts;
+    const std::int64_t first_row = plan.rows * part / plan.parts;
     auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };
-    auto room_at = [&](std::int64_t at) { return plan.staged ? kNoEnd : outputs - at; };
+    const std::int64_t part_end = plan.rows * (part + 1) / plan.parts;
+    // What is behind a part's rows of a slice belongs to another, which may be done.
+    auto room_at = [&](std::int64_t at) {
+      if (plan.staged) return kNoEnd;
+      return (plan.parts > 1 ? at / slice * slice + part_end * plan.columns : outputs) - at;
+    };
     auto put = [&](std::int64_t at, std::int64_t count) {
       if (!puts) return;
       PutResults(plan, result_at(at), target + at, count, codes, pointers.indices, plane * plan.index_pitch + at,
@@ -490,8 +495,8 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
       const RowRange& depth = plan.depth_rows[static_cast<std::size_t>(o)];
       const std::int32_t* first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data();
       if (plan.kept == 0) {
-        for (std::int64_t row = first_row; row < last_row; row += plan.band) {
-          const std::int64_t end_row = smaller(row + plan.band, last_row), at = o * slice + row * plan.columns;
+        for (std::int64_t row = first_row; row < part_end; row += plan.band) {
+          const std::int64_t end_row = smaller(row + plan.band, part_end), at = o * slice + row * plan.columns;
           const T* from = readable(depth.first, row, end_row);
           strips.FoldBand(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
                           room_at(at), result_at(at), codes);

@@ -12,6 +12,8 @@ inline constexpr std::int64_t kSerialBytes = 128 * 1024;
 /// Pieces per thread: enough to even out threads that start late, few enough to keep rows together.
 inline constexpr std::int64_t kPiecesPerThread = 4;
 
+/// Planes deeper or higher than this have no tables of rows: a plan is made before memory for them is found.
+inline constexpr std::int64_t kMostRows = std::int64_t{1} << 20;
 /// Rows of more columns than this have no tables, which take as much memory as the row: they are folded plainly. Not measured: a
 /// plan of a few hundred megabytes is the most that anybody will expect.
 inline constexpr std::int64_t kMostColumns = std::int64_t{1} << 24;

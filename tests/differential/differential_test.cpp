@@ -52,8 +52,9 @@ TEST(Differential, LargeProblems) {
 TEST(Differential, ThreadCounts) {
   Random random = seeded(3);
   const Threads one(1), two(2), three(3), seven(7);
-  const std::vector<Setting> settings = {
-      {"", &one}, {"", &two}, {"", &three}, {"", &seven}, {cpu_targets().back(), &three}};
+  const LastFirst last_first;
+  const std::vector<Setting> settings = {{"", &one},   {"", &two},        {"", &three},
+                                         {"", &seven}, {"", &last_first}, {cpu_targets().back(), &three}};
   for (int i = 0; i < share(60); ++i) expect_right(draw_problem(random, Extent::large), settings);
   // Large enough that no threshold keeps the work on one thread.
   for (const char* line : {
@@ -69,6 +70,13 @@ TEST(Differential, ThreadCounts) {
            "fmax2d f32 nchw n2c16 h100w101 k2 out40x41",
            "unpool2d f32 nchw n2c16 h50w51 k3 s2",
            "max1d i8 ncw n2c17 w30011 k9 s1 p4",
+           // Few narrow planes, whose rows end in the midst of a vector and belong to several units.
+           "max3d f32 ncdhw n1c6 d8h390w21 k2x2x2 s2x2x2 fwd",
+           "avg3d f32 ncdhw n1c6 d8h390w21 k2x2x2 s2x2x2 fwd",
+           "max3d f32 ncdhw n1c6 d8h390w21 k1x3x3 s1x2x2 fwd",
+           "max2d f32 nchw n1c1 h4000w30 k2x2 s2 fwd",
+           "max2d f32 spaced n7c1 h2215w12 k2x2 s2 p1x1:0x1 fwd",
+           "max2d f32 nchw n7c1 h1673w17 k2x2 s2 ceil nan fwd",
        }) {
     expect_right(line, settings);
   }
