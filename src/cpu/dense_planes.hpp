@@ -12,26 +12,28 @@ struct DensePlanes {
   std::int64_t count = 0;  // elements of a plane
 };
 
-inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large) {
+/// Planes whose columns hold `inner` elements each, `pitch` apart.
+inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large, std::int64_t inner, std::int64_t pitch) {
   const auto extent = [&](int a) { return large ? p.axis[a].input : p.axis[a].output; };
-  const std::int64_t depth = extent(0), height = extent(1), width = extent(2);
+  const std::int64_t depth = extent(0), height = extent(1), width = extent(2), row = width * inner;
   DensePlanes planes;
-  planes.count = depth * height * width;
-  planes.pitch = p.channels > 1 ? l.c : l.n;
-  planes.dense = (width == 1 || l.w == 1) && (height == 1 || l.h == width) && (depth == 1 || l.d == height * width) &&
-                 (p.channels == 1 || p.batch == 1 || l.n == p.channels * l.c) && planes.pitch >= planes.count;
+  planes.count = depth * height * row;
+  planes.pitch = pitch;
+  planes.dense = (width == 1 || l.w == inner) && (height == 1 || l.h == row) && (depth == 1 || l.d == height * row) &&
+                 planes.pitch >= planes.count;
+  return planes;
+}
+
+inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large) {
+  DensePlanes planes = dense_planes(p, l, large, 1, p.channels > 1 ? l.c : l.n);
+  planes.dense = planes.dense && (p.channels == 1 || p.batch == 1 || l.n == p.channels * l.c);
   return planes;
 }
 
 /// The same of a channels-last tensor: the planes of a sample are one, of all channels.
 inline DensePlanes dense_columns(const Problem& p, const Layout& l, bool large) {
-  const auto extent = [&](int a) { return large ? p.axis[a].input : p.axis[a].output; };
-  const std::int64_t depth = extent(0), height = extent(1), width = extent(2), row = width * p.channels;
-  DensePlanes planes;
-  planes.count = depth * height * row;
-  planes.pitch = l.n;
-  planes.dense = (p.channels == 1 || l.c == 1) && (width == 1 || l.w == p.channels) && (height == 1 || l.h == row) &&
-                 (depth == 1 || l.d == height * row) && planes.pitch >= planes.count;
+  DensePlanes planes = dense_planes(p, l, large, p.channels, l.n);
+  planes.dense = planes.dense && (p.channels == 1 || l.c == 1);
   return planes;
 }
 

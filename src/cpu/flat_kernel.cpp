@@ -1,6 +1,7 @@
 #include "cpu/flat_kernel.hpp"
 
 #include "cpu/check_indices.hpp"
+#include "cpu/dense_planes.hpp"
 #include "cpu/gather_flat.hpp"
 #include "cpu/thresholds.hpp"
 #include "cpu/unit_kernel.hpp"
@@ -14,13 +15,10 @@ bool stays_as_large(const Axis& axis) {
   return axis.rule == WindowRule::sliding && axis.kernel == kFlatTaps && axis.stride == 1 && axis.input == axis.output;
 }
 
-/// Whether the tensor's elements follow each other without a gap, `inner` of them in a column. Both sides of the pool are equally large.
-bool follows(const Problem& p, const Layout& l, std::int64_t inner) {
-  const std::int64_t width = p.axis[2].input, height = p.axis[1].input, depth = p.axis[0].input;
-  const std::int64_t row = width * inner, slice = row * height, plane = slice * depth;
-  auto fits = [](std::int64_t count, std::int64_t step, std::int64_t wanted) { return count == 1 || step == wanted; };
-  return fits(width, l.w, inner) && fits(height, l.h, row) && fits(depth, l.d, slice) &&
-         fits(p.channels, l.c, inner == 1 ? plane : 1) && fits(p.batch, l.n, plane * (inner == 1 ? p.channels : 1));
+/// Whether the tensor's elements follow each other without a gap. Both sides of the pool are equally large.
+bool follows(const Problem& p, const Layout& l, bool columns) {
+  const DensePlanes planes = columns ? dense_columns(p, l, true) : dense_planes(p, l, true);
+  return planes.dense && (planes.pitch == planes.count || p.batch * (columns ? 1 : p.channels) == 1);
 }
 
 /// Bits of the taps along an axis that are outside of a window, the first of them `bit`.
@@ -44,7 +42,7 @@ std::unique_ptr<Kernel> make_flat_kernel(const Described& described, const Targe
   if (!is_identity(depth) || !stays_as_large(height) || !stays_as_large(width) || has_empty_windows(p)) return nullptr;
   const std::int64_t inner = is_channels_last(p, p.grad_input) ? p.channels : 1;
   for (const Layout* l : {&p.grad_input, &p.grad_output, &p.indices}) {
-    if (!follows(p, *l, inner)) return nullptr;
+    if (!follows(p, *l, inner > 1)) return nullptr;
   }
 
   FlatPlan plan{};
