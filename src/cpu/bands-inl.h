@@ -219,8 +219,8 @@ struct Band {
   std::int64_t first_row, end_row;  // of outputs
   std::int64_t first_y, rows;       // of the input
   T* to;
-  std::uintptr_t ahead,
-      ahead_end;  // what is asked for meanwhile, of each slice; numbers, for it may lie beyond the tensor
+  // What is asked for meanwhile, of each slice: numbers, for it may lie beyond the tensor.
+  std::uintptr_t ahead, ahead_end;
 };
 
 /// Asks for what a later band reads, as it lies in memory, a share of it with each vector of this one. kAsks: or for nothing.
@@ -299,11 +299,7 @@ class BandFolder {
       T* to = target + plane * plan_.target_pitch + (z * plan_.rows + band.first_row) * plan_.columns;
       band.to = plan_.streams ? staged_ : to;
       // Bands of rows as short as few lanes are soon read.
-      if (kWhole && plan_.ahead != 0) {
-        FoldBand<kWhole>(band);
-      } else {
-        FoldBand<false>(band);
-      }
+      plan_.ahead != 0 ? FoldBand<kWhole>(band) : FoldBand<false>(band);
       if (plan_.streams) writer_.Write(staged_, to, (band.end_row - band.first_row) * plan_.columns);
     }
   }

@@ -477,9 +477,8 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
     auto readable = [&](std::int64_t z, std::int64_t row, std::int64_t end_row) {
       return ReadableSlice(plan, source, plane, z, row, end_row, scratch);
     };
-    const std::int64_t first_row = plan.rows * part / plan.parts;
+    const std::int64_t first_row = plan.rows * part / plan.parts, part_end = plan.rows * (part + 1) / plan.parts;
     auto result_at = [&](std::int64_t at) { return plan.staged ? staged : target + at; };
-    const std::int64_t part_end = plan.rows * (part + 1) / plan.parts;
     // What is behind a part's rows of a slice belongs to another, which may be done.
     auto room_at = [&](std::int64_t at) {
       if (plan.staged) return kNoEnd;
