@@ -24,11 +24,11 @@ class WholeKernel final : public Kernel {
   }
 
   Status run(const RunArgs& args) const noexcept override {
-    const void* from = forward_ ? args.input : args.grad_output;
-    void* to = forward_ ? args.output : args.grad_input;
+    const RowPointers pointers{forward_ ? args.input : args.grad_output, forward_ ? args.output : args.grad_input,
+                               args.indices, nullptr};
     split(args.executor, ceil_div(plan_.planes, plan_.group), bytes_, [&](std::int64_t begin, std::int64_t end) {
       const ScratchPool::Lease lease(scratch_);
-      function_(plan_, from, to, begin, end, lease.data());
+      function_(plan_, pointers, begin, end, lease.data());
     });
     return {};
   }
@@ -48,7 +48,7 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   if (rows == nullptr || rows->plan().inner != 1) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
-  const bool maxima = forward && p.reduction == Reduction::max && !p.with_indices && !p.absolute;
+  const bool maxima = forward && p.reduction == Reduction::max && !p.absolute;
   const bool sums = p.reduction == Reduction::average || (forward && p.reduction == Reduction::sum);
   if (!maxima && !sums) return nullptr;
   const WholePlanesFn function = maxima ? kernels.max_planes : forward ? kernels.average_planes : kernels.spread_planes;
@@ -60,6 +60,10 @@ std::unique_ptr<Kernel> make_whole_kernel(const Described& described, const RowK
   plan.planes = p.batch * p.channels;
   plan.pitch = large.pitch;
   if (!large.dense || !small.dense || (plan.planes > 1 && small.pitch != 1)) return nullptr;
+  plan.finds = maxima && p.with_indices;
+  plan.index_dtype = p.index_dtype;
+  const DensePlanes indices = dense_planes(p, p.indices, false);
+  if (plan.finds && (!indices.dense || (plan.planes > 1 && indices.pitch != 1))) return nullptr;
   const bool shared = described.bytes_moved >= kSerialBytes;
   plan.group = shared ? std::clamp<std::int64_t>(plan.planes / kFewestUnits, 1, kWholeLanes) : kWholeLanes;
   if (!forward) {

@@ -1,6 +1,6 @@
 // Averages and maxima over whole planes. The columns of a plane are summed up in the lanes of vectors, whose rows need not be aligned; those sums are
-// added to each other, turned for as many planes as a vector has lanes, and added along. Maxima need no order, but for the sign of a zero and the choice
-// of a NaN.
+// added to each other, turned for as many planes as a vector has lanes, and added along. Maxima need no order, but for where they lie, the sign of a zero and the
+// choice of a NaN.
 #if defined(CENOTE_CPU_WHOLE_PLANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CENOTE_CPU_WHOLE_PLANES_INL_H_
 #undef CENOTE_CPU_WHOLE_PLANES_INL_H_
@@ -202,15 +202,15 @@ HWY_INLINE void AverageGroup(D d, const WholePlanes& plan, const T* from, std::i
 }
 
 template <class T, class C>
-void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+void AverageWholePlanes(const WholePlanes& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                         char*) {
   auto average = [&](auto d, auto wide) HWY_ATTR {
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     for (std::int64_t unit = begin; unit < end; ++unit) {
       const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
       for (std::int64_t i = 0; i < count; i += lanes) {
-        AverageGroup<wide()>(d, plan, static_cast<const T*>(from), first + i, smaller(lanes, count - i),
-                             static_cast<T*>(to));
+        AverageGroup<wide()>(d, plan, static_cast<const T*>(pointers.source), first + i, smaller(lanes, count - i),
+                             static_cast<T*>(pointers.target));
       }
     }
   };
@@ -226,68 +226,159 @@ void AverageWholePlanes(const WholePlanes& plan, const void* from, void* to, std
   }
 }
 
-/// The maximum of a plane of at least a vector.
-template <class D, class T, class C = hn::TFromD<D>>
-HWY_INLINE C MaxOfPlane(D d, const T* plane, std::int64_t elements) {
+/// Where a maximum lies, from the first element that was looked at, and what it is.
+template <class C>
+struct Winner {
+  C value;
+  std::int64_t at;
+};
+
+/// The largest of a piece of at least a vector; NaN where there is one. Of zeros, either.
+template <class D, class T>
+HWY_INLINE hn::TFromD<D> LargestOf(D d, const T* piece, std::int64_t elements) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  Accumulator<D, Fold::max, false> a{LoadAs(d, plane)}, b{LoadAs(d, plane + elements - lanes)};
+  Accumulator<D, Fold::max, false> a{LoadAs(d, piece)}, b{LoadAs(d, piece + elements - lanes)};
   std::int64_t x = lanes;
   if (elements >= 8 * lanes) {  // two maxima would wait for themselves
     Accumulator<D, Fold::max, false> c = a, e = b;
     for (; x + 4 * lanes <= elements; x += 4 * lanes) {
-      a.Next(d, LoadAs(d, plane + x), nullptr);
-      b.Next(d, LoadAs(d, plane + x + lanes), nullptr);
-      c.Next(d, LoadAs(d, plane + x + 2 * lanes), nullptr);
-      e.Next(d, LoadAs(d, plane + x + 3 * lanes), nullptr);
+      CENOTE_UNROLL
+      for (int i = 0; i < 4; ++i) FetchAhead(piece + x + i * lanes);
+      a.Next(d, LoadAs(d, piece + x), nullptr);
+      b.Next(d, LoadAs(d, piece + x + lanes), nullptr);
+      c.Next(d, LoadAs(d, piece + x + 2 * lanes), nullptr);
+      e.Next(d, LoadAs(d, piece + x + 3 * lanes), nullptr);
     }
     a.Next(d, c.value, nullptr);
     b.Next(d, e.value, nullptr);
   }
   for (; x + 2 * lanes <= elements; x += 2 * lanes) {
-    a.Next(d, LoadAs(d, plane + x), nullptr);
-    b.Next(d, LoadAs(d, plane + x + lanes), nullptr);
+    a.Next(d, LoadAs(d, piece + x), nullptr);
+    b.Next(d, LoadAs(d, piece + x + lanes), nullptr);
   }
-  if (x + lanes <= elements) a.Next(d, LoadAs(d, plane + x), nullptr);
+  if (x + lanes <= elements) a.Next(d, LoadAs(d, piece + x), nullptr);
   a.Next(d, b.value, nullptr);
-  HWY_ALIGN C found[hn::MaxLanes(d)];
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(a.value)))) {  // the last one
-    for (x = elements - lanes;; x = larger(0, x - lanes)) {
-      const auto v = LoadAs(d, plane + x);
-      if (hn::AllFalse(d, hn::IsNaN(v))) continue;
-      hn::Store(v, d, found);
-      std::int64_t lane = lanes - 1;
-      while (!std::isnan(found[lane])) --lane;
-      return found[lane];
-    }
-  }
-  const C best = hn::GetLane(hn::MaxOfLanes(d, a.value));
-  if (best != C{0}) return best;
-  for (x = 0;; x = smaller(x + lanes, elements - lanes)) {  // the first zero
-    const auto v = LoadAs(d, plane + x);
-    const auto lane = hn::FindFirstTrue(d, hn::Eq(v, hn::Zero(d)));
-    if (lane < 0) continue;
+  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(a.value)))) return std::numeric_limits<hn::TFromD<D>>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(d, a.value));
+}
+
+/// The last NaN of a piece that has one.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_NOINLINE Winner<C> LastNaN(D d, const T* piece, std::int64_t elements) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t x = elements - lanes;; x = larger(0, x - lanes)) {
+    const auto v = LoadAs(d, piece + x);
+    if (hn::AllFalse(d, hn::IsNaN(v))) continue;
+    HWY_ALIGN C found[hn::MaxLanes(d)];
     hn::Store(v, d, found);
-    return found[lane];
+    std::int64_t lane = lanes - 1;
+    while (!std::isnan(found[lane])) --lane;
+    return {found[lane], x + lane};
   }
 }
 
+/// The first element of a piece that equals its largest, which is no NaN. 64 are looked at before it is asked whether it is among them: where it is cannot be foretold.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE Winner<C> FirstEqual(D d, const T* piece, std::int64_t elements, C largest) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  using Bits = std::conditional_t<hn::MaxLanes(D()) <= 8, std::uint8_t, std::uint16_t>;
+  static_assert(hn::MaxLanes(D()) <= 16);
+  const auto wanted = hn::Set(d, largest);
+  std::int64_t x = 0, at = 0;
+  for (; x + 64 <= elements; x += 64) {
+    auto equal = hn::Eq(LoadAs(d, piece + x), wanted);
+    CENOTE_UNROLL
+    for (std::int64_t i = hn::MaxLanes(d); i < 64; i += hn::MaxLanes(d))
+      equal = hn::Or(equal, hn::Eq(LoadAs(d, piece + x + i), wanted));
+    if (!hn::AllFalse(d, equal)) break;
+  }
+  for (;; x += 64) {
+    const std::int64_t first = smaller(x, elements - lanes), end = smaller(x + 64, elements);
+    std::uint64_t equal = 0;
+    for (std::int64_t i = x; i < end; i += lanes) {
+      const std::int64_t from = smaller(i, elements - lanes);
+      Bits bits;
+      hn::StoreMaskBits(d, hn::Eq(LoadAs(d, piece + from), wanted), reinterpret_cast<std::uint8_t*>(&bits));
+      equal |= static_cast<std::uint64_t>(bits) << (from - first);
+    }
+    if (equal == 0) continue;
+    at = first + static_cast<std::int64_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(equal));
+    break;
+  }
+  if (HWY_LIKELY(largest != C{0})) return {largest, at};
+  HWY_ALIGN C found[hn::MaxLanes(d)];  // the sign of that zero
+  const std::int64_t from = smaller(at, elements - lanes);
+  hn::Store(LoadAs(d, piece + from), d, found);
+  return {found[at - from], at};
+}
+
+/// Where the largest of a piece lies: the first of equals, the last NaN.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE Winner<C> WinnerOf(D d, const T* piece, std::int64_t elements, C largest) {
+  if (HWY_UNLIKELY(largest != largest)) return LastNaN(d, piece, elements);
+  return FirstEqual(d, piece, elements, largest);
+}
+
+/// The first zero of a plane that has one.
+template <class D, class T>
+HWY_NOINLINE hn::TFromD<D> FirstZero(D d, const T* plane, std::int64_t elements) {
+  return FirstEqual(d, plane, elements, hn::TFromD<D>{0}).value;
+}
+
+/// The maximum of a plane of at least a vector. It is looked for where its bits depend on that alone.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE C MaxOfPlane(D d, const T* plane, std::int64_t elements) {
+  const C largest = LargestOf(d, plane, elements);
+  if (HWY_LIKELY(largest < C{0} || largest > C{0})) return largest;
+  return largest == C{0} ? FirstZero(d, plane, elements) : LastNaN(d, plane, elements).value;
+}
+
+/// And where it lies, which is looked for in the piece alone that has it.
+template <class D, class T, class C = hn::TFromD<D>>
+HWY_INLINE Winner<C> FindMaxOfPlane(D d, const T* plane, std::int64_t elements) {
+  constexpr auto kPiece = static_cast<std::int64_t>(kWholePieceBytes / sizeof(T));
+  std::int64_t first = 0, size = 0;
+  C largest = 0;
+  for (std::int64_t at = 0, count; at < elements; at += count) {
+    count = elements - at < 2 * kPiece ? elements - at : kPiece;
+    const C in_piece = LargestOf(d, plane + at, count);
+    if (at > 0 && !(in_piece > largest) && in_piece == in_piece) continue;  // nothing is larger than a NaN, either
+    largest = in_piece;
+    first = at;
+    size = count;
+  }
+  const Winner<C> winner = WinnerOf(d, plane + first, size, largest);
+  return {winner.value, first + winner.at};
+}
+
 template <class T, class C>
-void MaxOfWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+void MaxOfWholePlanes(const WholePlanes& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                       char*) {
   const hn::ScalableTag<C> d;
+  const std::int64_t elements = plan.rows * plan.width;
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
+    const T* planes = static_cast<const T*>(pointers.source) + first * plan.pitch;
     C maxima[kWholeLanes];
-    for (std::int64_t i = 0; i < count; ++i) {
-      maxima[i] = MaxOfPlane(d, static_cast<const T*>(from) + (first + i) * plan.pitch, plan.rows * plan.width);
+    if (!plan.finds) {
+      for (std::int64_t i = 0; i < count; ++i) maxima[i] = MaxOfPlane(d, planes + i * plan.pitch, elements);
+    } else {
+      std::int32_t places[kWholeLanes];
+      for (std::int64_t i = 0; i < count; ++i) {
+        const Winner<C> winner = FindMaxOfPlane(d, planes + i * plan.pitch, elements);
+        maxima[i] = winner.value;
+        places[i] = static_cast<std::int32_t>(winner.at);
+      }
+      auto put = [&](auto* to) HWY_ATTR { StoreAs(places, to + first, count); };
+      WithIndexType(plan.index_dtype, pointers.indices, put);
     }
-    StoreAs(maxima, static_cast<T*>(to) + first, count);
+    StoreAs(maxima, static_cast<T*>(pointers.target) + first, count);
   }
 }
 
 /// Every element of a plane gets its share: of no sum, but as if it had been added to one.
 template <class T, class C>
-void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std::int64_t begin, std::int64_t end,
+void SpreadWholePlanes(const WholePlanes& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
                        char* scratch) {
   using U = hwy::UnsignedFromSize<sizeof(T)>;
   const hn::ScalableTag<C> d;
@@ -300,7 +391,7 @@ void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std:
     const std::int64_t first = unit * plan.group, count = smaller(plan.group, plan.planes - first);
     HWY_ALIGN C values[kWholeLanes + hn::MaxLanes(d)] = {};
     T shares[kWholeLanes];
-    LoadElements(static_cast<const T*>(from) + first, values, count);
+    LoadElements(static_cast<const T*>(pointers.source) + first, values, count);
     const auto divisor = hn::Set(d, static_cast<C>(plan.divisor));
     for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
       const auto share = Quotient(d, hn::LoadU(d, values + i), divisor, plan.divisor < 0);
@@ -308,7 +399,7 @@ void SpreadWholePlanes(const WholePlanes& plan, const void* from, void* to, std:
     }
     StoreAs(values, shares, count);
     for (std::int64_t i = 0; i < count; ++i) {
-      U* target = static_cast<U*>(to) + (first + i) * plan.pitch;
+      U* target = static_cast<U*>(pointers.target) + (first + i) * plan.pitch;
       U* filled = plan.streams ? reinterpret_cast<U*>(scratch) : target;
       U bits;
       std::memcpy(&bits, shares + i, sizeof(bits));

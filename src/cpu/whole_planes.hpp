@@ -1,6 +1,8 @@
 // Averages and maxima over whole planes, and the backward of averages: a plane becomes one number, or the other way round.
 #pragma once
 
+#include "cpu/rows.hpp"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +18,8 @@ struct WholePlanes {
   double divisor;
   bool sums_in_lanes;  // see LaneSums
   bool streams;        // the large side is written around the caches
+  bool finds;          // maxima: where they lie, too
+  DType index_dtype;
 };
 
 /// The most planes of a unit, and the most lanes of vectors that columns are added up in.
@@ -24,7 +28,7 @@ inline constexpr std::int64_t kWholeLanes = 16;
 inline constexpr std::int64_t kStreamedPiece = 1024;
 
 /// Units [begin, end). `scratch` has room for a piece of the backward, and a vector behind it.
-using WholePlanesFn = void (*)(const WholePlanes&, const void* from, void* to, std::int64_t begin, std::int64_t end,
+using WholePlanesFn = void (*)(const WholePlanes&, const RowPointers&, std::int64_t begin, std::int64_t end,
                                char* scratch);
 
 }  // namespace cenote::simd

@@ -110,6 +110,29 @@ TEST(Differential, EveryChannelCount) {
   }
 }
 
+/// Maxima over whole planes and where they lie: planes that end anywhere in a vector, with one piece or several, of which the last NaN or the first of equals may be in any.
+TEST(Differential, EveryWholePlane) {
+  const auto settings = every_target();
+  for (const char* values : {"", " ties", " nan", " zeros", " neginf"}) {
+    for (int width = 1; width <= 140; ++width)
+      expect_right("max1d f32 ncw n3c7 w" + std::to_string(width) + " k" + std::to_string(width) + values + " fwd",
+                   settings);
+    for (const char* line : {
+             "amax2d f32 nchw n2c9 h7w7 out1",
+             "amax2d f16 nchw n2c19 h7w9 out1",
+             "amax2d bf16 nchw n2c19 h7w9 out1",
+             "amax2d f32 spaced n3c5 h9w15 out1",
+             "amax2d f32 nchw n1c3 h100w82 out1",
+             "amax2d bf16 nchw n1c2 h130w127 out1",
+             "amax3d f32 ncdhw n1c2 d3h50w101 out1",
+             "amax2d f32 nchw n1c1 h200w201 out1",
+         }) {
+      for (const char* seed : {" seed1", " seed2", " seed3"})
+        expect_right(std::string(line) + values + seed + " fwd", settings);
+    }
+  }
+}
+
 /// Every remainder of channels beside whole vectors, in bands of four, two and one rows of outputs.
 TEST(Differential, EveryRemainderOfChannels) {
   const auto settings = every_target();
