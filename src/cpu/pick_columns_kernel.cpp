@@ -21,9 +21,8 @@ struct PickColumnsPlan {
   Axis axis[3];
   std::vector<Window> windows;  // along the width
   std::int64_t channels, size;  // bytes of an element
-  // Strides of inputs along the height and the width: more than there are outputs where inputs are left behind the last. Slices are written one after the
-  // other, as they lie.
-  std::int64_t row_groups, column_groups;
+  // Strides of inputs along the height: more than there are outputs where inputs are left behind the last. Slices are written one after the other, as they lie.
+  std::int64_t row_groups;
   std::int64_t inner_first, inner_end;  // outputs of a row all of whose inputs are there
   bool streams;  // the target is written around the caches where it begins with a line: then all its columns do
   PickColumns columns;
@@ -59,6 +58,16 @@ class OwnedInputs {
       }
     }
     return count;
+  }
+
+  /// Those of all groups from this one on, which no output sees.
+  void zero_from(std::int64_t group) const {
+    const Axis& width = plan_.axis[2];
+    const std::int64_t column = plan_.channels * plan_.size;
+    const std::int64_t first = larger(group * width.stride, width.pad_begin), end = width.pad_begin + width.input;
+    if (first >= end) return;
+    for (int row = 0; row < count_; ++row)
+      std::memset(rows_[row].first + first * column, 0, static_cast<std::size_t>((end - first) * column));
   }
 
  private:
@@ -105,12 +114,7 @@ bool pick_rows(const PickColumnsPlan& plan, const RowPointers& pointers, std::in
       plan.columns.pick(row, group, next, inputs, owned.find(group, inputs));
       group = next;
     }
-    for (std::int64_t group = outputs; group < plan.column_groups; ++group) {  // seen by none
-      const int count = owned.find(group, inputs);
-      for (int i = 0; i < count; ++i)
-        std::memset(inputs[i].target + group * row.apart * plan.size, 0,
-                    static_cast<std::size_t>(plan.channels * plan.size));
-    }
+    owned.zero_from(outputs);
   }
   if (row.streams) hwy::FlushStream();
   return valid;
@@ -136,7 +140,6 @@ std::unique_ptr<Kernel> make_pick_columns_kernel(const Described& described, con
   const Axis &height = p.axis[1], &width = p.axis[2];
   if (height.stride > kMostOwned || width.stride > kMostOwned / height.stride) return nullptr;
   plan.row_groups = ceil_div(height.input + height.pad_begin, height.stride);
-  plan.column_groups = ceil_div(width.input + width.pad_begin, width.stride);
   plan.inner_first = smaller(ceil_div(width.pad_begin, width.stride), width.output);
   plan.inner_end = smaller((width.input + width.pad_begin) / width.stride, width.output);
   plan.source = row_plan.source;
