@@ -24,7 +24,9 @@ struct ColumnBandPlan {
   std::int64_t kernel, stride, top;    // along the height; rows before the first
   std::int64_t taps, apart, left;      // along the width; columns before the first
   std::int64_t band, bands;            // rows of outputs at once, and how many such bands a slice has
-  std::vector<RowRange> slices;        // that each slice of outputs sees
+  std::int64_t
+      tile;  // columns of outputs whose inputs are asked for together, row after row; 0: those of each by itself
+  std::vector<RowRange> slices;  // that each slice of outputs sees
   bool streams;  // the target is written around the caches where it begins with a line: then all its columns do
 
   std::int64_t units() const { return batch * depths * bands; }

@@ -745,7 +745,7 @@ INSTANTIATE_TEST_SUITE_P(
         "avg2d f32 nchw n1c600 h112w112 k2 bwd", "avg2d f16 nchw n1c700 h150w151 k3 s2 p1 bwd",
         "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd", "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd",
         "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd", "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd",
-        "max2d f32 nhwc n1c64 h230w231 k3 s2 p1 fwd", "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
+        "max2d f32 nhwc n1c64 h330w331 k3 s2 p1 fwd", "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
         "max2d f32 nhwc n1c64 h2w9000 k2 s1 p3x0:4x0 d5x1 fwd",  // some windows are empty
         "avg2d f32 nhwc n1c64 h260w261 k3 s1 p1 fwd", "avg2d f32 nhwc n1c64 h350w351 k4 fwd",
         "avg2d f32 nhwc n1c64 h400w401 k2 bwd", "avg2d f32 nhwc n1c80 h360w361 k3 s2 p1 nopad bwd",
@@ -768,7 +768,10 @@ INSTANTIATE_TEST_SUITE_P(
         "avg2d f32 nchw n1c1 h2501w2400 k3 s2 p1 nopad fwd", "max2d f16 nchw n1c3 h1800w2301 k2 nan fwd",
         "max2d f32 nchw n1c1 h2001w1999 k3 s1 p1 d4 fwd", "max3d f32 ncdhw n1c3 d5h500w501 k2 fwd",
         "avg3d f32 ncdhw n1c17 d4h290w301 k2 fwd", "max3d f32 ncdhw n1c9 d7h300w301 k3 s2 p1 fwd",
-        "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd", "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
+        "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd",
+        // Columns whose inputs are asked for by tiles.
+        "max3d f32 ndhwc n1c32 d9h200w201 k3 s2 p1 nan fwd", "max2d f32 nhwc n1c80 h300w370 k3x4 s2 fwd",
+        "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
 
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
