@@ -199,7 +199,7 @@ struct GatheredLanes {
   static HWY_INLINE hn::Vec<Taps> Wanted(const Want& want) { return hn::Load(Taps(), want.lanes); }
   static HWY_INLINE Sums Zero() { return hn::Zero(D()); }
   HWY_INLINE GatheredLanes(const std::uint8_t* taps, const T* gradients)
-      : tap(hn::LoadU(Taps(), taps)), gradient(LoadAs(D(), gradients)) {}
+      : tap(hn::LoadU(Taps(), taps)), gradient(LoadOnce(D(), gradients)) {}
   /// Adds the gradients whose tap it is.
   HWY_INLINE void AddTo(Sums& sum, hn::Vec<Taps> want) const {
     sum = hn::IfThenElse(WideMask(D(), hn::Eq(tap, want)), hn::Add(sum, gradient), sum);

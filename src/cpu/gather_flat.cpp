@@ -51,22 +51,33 @@ HWY_NOINLINE void GatherDown(const FlatPlan& plan, const FlatOutputs<T>& outputs
                              std::int64_t x, std::int64_t apart, T* target) {
   const hn::ScalableTag<float> d;
   const RoundedTag<T, decltype(d)> rounded;
-  const std::int64_t dilation = plan.dilation, pitch = plan.pitch;
+  const std::int64_t dilation = plan.dilation, pitch = plan.pitch, pad = plan.pad, rows = plan.rows;
+  std::int64_t shifts[kFlatTaps];
+  std::copy_n(plan.shifts, kFlatTaps, shifts);
+  const T* values = nullptr;
+  const std::uint8_t* taps = nullptr;
+  std::int64_t part_end = -1;
   hn::Vec<decltype(d)> sum[kFlatTaps][2];
   CENOTE_UNROLL
   for (int i = 0; i < 2 * kFlatTaps; ++i) sum[i / 2][i % 2] = hn::Zero(d);
   for (std::int64_t y = first - (kFlatTaps - 1) * dilation; y < end; y += dilation) {
-    const std::int64_t o = y + plan.pad;  // this input row is the first of its windows
-    if (o >= 0 && o < plan.rows) {
-      const int part = o < plan.safe_first ? 0 : o < plan.safe_end ? 1 : 2;
-      const std::int64_t at = o * pitch + x - outputs.first[part];
+    const std::int64_t o = y + pad;  // this input row is the first of its windows
+    if (o >= 0 && o < rows) {
+      if (o >= part_end) {
+        const int part = o < plan.safe_first ? 0 : o < plan.safe_end ? 1 : 2;
+        values = outputs.values[part] - outputs.first[part] + x;
+        taps = outputs.taps[part] - outputs.first[part] + x;
+        part_end = part == 0 ? plan.safe_first : part == 1 ? plan.safe_end : rows;
+      }
+      const T* row_values = values + o * pitch;
+      const std::uint8_t* row_taps = taps + o * pitch;
       CENOTE_UNROLL
       for (int tap = kFlatTaps - 1; tap >= 0; --tap) {  // outputs ascend
         CENOTE_UNROLL
         for (int v = 0; v < 2; ++v) {
-          const std::int64_t from = at + plan.shifts[tap] + v * apart;
-          const FlatCodes codes(outputs.taps[part] + from);
-          const auto value = LoadAs(d, outputs.values[part] + from);
+          const std::int64_t from = shifts[tap] + v * apart;
+          const FlatCodes codes(row_taps + from);
+          const auto value = LoadOnce(d, row_values + from);
           CENOTE_UNROLL
           for (int row = 0; row < kFlatTaps; ++row) {
             sum[row][v] = hn::IfThenElse(codes.Are(row * kFlatTaps + tap), hn::Add(sum[row][v], value), sum[row][v]);

@@ -248,7 +248,7 @@ void GatherFromRows(const GatherPlan& plan, SeenRows seen, WaitingLines& waiting
       CENOTE_UNROLL
       for (int i = 0; i < kTaken; ++i) {
         code[i] = TapVector<decltype(d)>(seen.codes + x / kStride + i);
-        value[i] = LoadAs(d, values + x / kStride + i);
+        value[i] = LoadOnce(d, values + x / kStride + i);
       }
       CENOTE_UNROLL
       for (int y = 0; y < kWidth; ++y) {

@@ -6,6 +6,7 @@
 #include "cpu/thresholds.hpp"
 #include "cpu/unit_kernel.hpp"
 
+#include <numeric>
 #include <utility>
 
 namespace cenote::simd {
@@ -25,8 +26,9 @@ void repeat(std::int64_t times, Axis& axis) {
   axis.output *= times;
 }
 
-/// `inner`: elements of a column. Where planes follow each other, they become one, and rows whose windows have one row become longer ones: fewer beginnings and ends. False where they stay as they are.
-bool join_planes(std::int64_t inputs, std::int64_t outputs, std::int64_t inner, PickPlan& plan) {
+/// `inner`: elements of a column. Where planes follow each other, they become one. Rows whose windows have one row become one, too, and that is cut into rows of so many whole vectors that every such row is seen alike: what
+/// is known of a vector then serves all of them. (4/4 over 8 rows of 8000, one thread: 3.4 us, rows as they are 8.2.) Where none fit in, they become longer ones: fewer beginnings and ends. False where planes stay as they are.
+bool join_planes(std::int64_t inputs, std::int64_t outputs, std::int64_t inner, std::int64_t lanes, PickPlan& plan) {
   Axis &depth = plan.axis[0], &height = plan.axis[1], &width = plan.axis[2];
   const bool follow = plan.target_pitch == inputs && plan.source_pitch == outputs && plan.index_pitch == outputs;
   if (!follow || depth.kernel > 1 || !is_tiled(depth) || !is_tiled(height)) return false;
@@ -35,6 +37,13 @@ bool join_planes(std::int64_t inputs, std::int64_t outputs, std::int64_t inner, 
   plan.index_pitch = plan.planes * outputs;
   plan.planes = 1;
   if (height.kernel > 1 || !is_tiled(width)) return true;
+  const std::int64_t all = height.output * width.input, alike = std::lcm(lanes, width.kernel * inner) / inner;
+  if (all % alike == 0) {
+    width.input = alike;
+    width.output = alike / width.kernel;
+    height.input = height.output = all / alike;
+    return true;
+  }
   std::int64_t rows = larger(1, kJoinedColumns / (width.input * inner));
   while (height.output % rows != 0) --rows;
   repeat(rows, width);
@@ -109,7 +118,7 @@ std::unique_ptr<Kernel> make_pick_kernel(const Described& described, const Targe
   const auto vector_bytes = static_cast<std::int64_t>(kernels_of(p.dtype, instructions)->vector_bytes);
   const std::int64_t lanes = vector_bytes / larger(4, size);
   const std::int64_t planes = plan.planes;
-  const bool joined = join_planes(target.count, source.count, inner, plan);
+  const bool joined = join_planes(target.count, source.count, inner, lanes, plan);
   plan.width = width.input * inner;
   plan.columns = width.output * inner;
   if (plan.width < kLeastPicked || plan.width > kMostExpanded || depth.input > kMostColumnSlices) return nullptr;

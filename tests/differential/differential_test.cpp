@@ -373,6 +373,11 @@ TEST(Differential, EveryWayToDoIt) {
              "max3d f16 ncdhw n1c3 d4h9w40 k2 idx:window",
              "max3d f32 ncdhw n1c3 d5h8w9 k2 ceil",
              "max2d f32 nchw n5c3 h9w43 k2 ceil idx:window",
+             "max1d f32 ncw n2c8 w64 k4 idx:window",  // rows cut into alike ones
+             "max1d bf16 ncw n4c8 w21 k3 idx:window",
+             "max1d f64 ncw n4c8 w35 k5 ties idx:window",
+             "max1d f16 nwc n4c3 w32 k4 nan idx:window",
+             "max2d f32 nchw n4c8 h9w12 k1x6 idx:window",
              "avg2d f32 nchw n5c3 h9w83 k2 bwd",
              "avg2d f32 nchw n2c5 h20w48 k2 bwd",
              "avg2d f32 nchw n2c5 h21w14 k7x2 bwd",
