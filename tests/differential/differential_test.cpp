@@ -615,6 +615,27 @@ TEST(Differential, EveryWayToDoIt) {
            "aavg2d f32 nchw n2c20 h7w7 out1",
            "aavg2d f32 nchw n2c20 h14w15 out5x4",
            "lp2d f32 nchw n2c20 h13w14 k3 s2 norm2",
+           // Sums of powers where other sums go, each with windows that the last row and column cut off.
+           "lp2d f32 nchw n2c20 h31w43 k2 ceil norm2",
+           "lp2d f32 nchw n3c70 h15w13 k2 norm2 nan",
+           "lp2d f32 nchw n3c70 h15w13 k2 ceil norm1 zeros",
+           "lp2d f32 nchw n2c9 h31w43 k2 s1 norm3",
+           "lp2d f32 nchw n2c9 h31w43 k3 s2 ceil norm2",
+           "lp2d f32 nchw n2c9 h31w43 k3 s1 norm2",
+           "lp2d f32 spaced n2c9 h31w43 k3 s1 norm2 inf",
+           "lp3d f32 ncdhw n2c5 d6h13w43 k2 norm2",
+           "lp3d f32 ncdhw n2c5 d6h13w43 k2 ceil norm3",
+           "lp3d f32 ncdhw n2c5 d6h13w43 k3 s1 norm2",
+           "lp2d f32 nchw n2c9 h31w43 k4x3 s3x4 ceil norm2",
+           "lp2d f32 nchw n2c9 h31w43 k5x4 s2x3 norm1",
+           "lp2d f32 nchw n2c9 h31w143 k5 s1 norm2",
+           "lp2d f32 nchw n2c5 h9w1500 k2 norm2",
+           "lp1d f32 ncw n2c70 w130 k4 ceil norm2",
+           "lp2d f32 nhwc n2c71 h13w15 k2 ceil norm2",
+           "lp2d f32 nhwc n2c130 h13w15 k3 s2 ceil norm2 inf",
+           "lp2d f32 nhwc n2c64 h13w15 k3 s1 norm2",
+           "lp3d f32 ndhwc n2c40 d5h7w9 k3 s1 norm2",
+           "lp2d f32 nhwc n1c64 h13w25 k2x9 norm2",
            "lp2d f32 nhwc n2c20 h30w14 k12x3 s1 norm3",
            "avg3d f32 ndhwc n1c20 d6h7w8 k2",
            "avg2d f32 nchw n1c2 h11w210 k3 s2 p1",
@@ -745,7 +766,9 @@ INSTANTIATE_TEST_SUITE_P(
         "avg2d f32 nchw n1c1 h2501w2400 k3 s2 p1 nopad fwd", "max2d f16 nchw n1c3 h1800w2301 k2 nan fwd",
         "max2d f32 nchw n1c1 h2001w1999 k3 s1 p1 d4 fwd", "max3d f32 ncdhw n1c3 d5h500w501 k2 fwd",
         "avg3d f32 ncdhw n1c17 d4h290w301 k2 fwd", "max3d f32 ncdhw n1c9 d7h300w301 k3 s2 p1 fwd",
-        "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd", "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
+        "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd", "lp2d f32 nchw n1c600 h112w113 k2 norm2",
+        "lp2d f32 nhwc n1c64 h400w401 k2 ceil norm2", "lp2d f32 nchw n1c350 h112w113 k4x3 s2x3 norm2 fwd",
+        "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
 
 /// The corners SEMANTICS names.
 TEST(Differential, Corners) {
