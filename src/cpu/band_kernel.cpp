@@ -206,7 +206,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   plan.depth_rows = row_plan.source_rows[0];
   plan.height_rows = row_plan.source_rows[1];
   const std::int64_t seen_rows = depth.kernel * height.kernel;
-  plan.shares = sums ? sums_down_first(seen_rows, width) : height.kernel > height.stride;
+  plan.shares = sums ? (powers && p.norm_type > 2) || sums_down_first(seen_rows, width) : height.kernel > height.stride;
   const std::int64_t row_bytes = height.stride * plan.width * static_cast<std::int64_t>(size_of(p.dtype));
   // Rows that bands share are folded twice.
   const std::int64_t fewest = height.kernel > height.stride ? 4 * ((height.kernel - 1) * plan.row_step + 1) : 1;

@@ -193,8 +193,8 @@ struct SumOfRows {
   D d;
   const T* at;
   std::int64_t rows, pitch, slices, slice_pitch;
-  int factors;  // of each element, see SlicePowers
-  hn::Vec<D>* total = nullptr;
+  bool squares;  // of elements are summed up
+  hn::Vec<D>& total;
 
   template <std::int64_t kNext, int kLoads>
   HWY_INLINE void Load(std::int64_t tap, hn::Vec<D> (&v)[kLoads]) const {
@@ -204,12 +204,15 @@ struct SumOfRows {
       const T* row = at + tap + z * slice_pitch;
       for (std::int64_t y = 0; y < rows; ++y, row += pitch) {
         CENOTE_UNROLL
-        for (int i = 0; i < kLoads; ++i) v[i] = hn::Add(v[i], Product(LoadAs(d, row + i * kNext), factors));
+        for (int i = 0; i < kLoads; ++i) {
+          const auto one = LoadAs(d, row + i * kNext);
+          v[i] = hn::Add(v[i], squares ? hn::Mul(one, one) : one);
+        }
       }
     }
   }
-  HWY_INLINE void One(hn::Vec<D> v) const { *total = hn::Add(*total, v); }
-  HWY_INLINE void Two(hn::Vec<D> v, hn::Vec<D> w) const { *total = hn::Add(hn::Add(*total, v), w); }
+  HWY_INLINE void One(hn::Vec<D> v) const { total = hn::Add(total, v); }
+  HWY_INLINE void Two(hn::Vec<D> v, hn::Vec<D> w) const { total = hn::Add(hn::Add(total, v), w); }
 };
 
 /// A band of a slice: where it is read and written. Rows are counted from the first that it sees.
@@ -389,22 +392,25 @@ class BandFolder {
     }
   }
 
-  /// Down the rows that each row of outputs sees, as they lie in memory.
-  template <bool kAsks>
+  /// Down the rows that each row of outputs sees, as they lie in memory. Elements of Lp are raised here.
   HWY_NOINLINE void SumDown(const Band<T>& band) const {
     const D d;
-    BandAhead<kAsks, T> ahead(band, kLanes * plan_.row_stride);
+    BandAhead<true, T> ahead(band, kLanes * plan_.row_stride);
+    const std::int64_t pitch = plan_.width;
+    const int factors = plan_.powers.factors;
     C* to = kept_ + plan_.left;
     for (std::int64_t o = band.first_row; o < band.end_row; ++o, to += plan_.kept_pitch) {
       const RowRange& height = Rows(o);
-      const T* row = band.from + (height.first - band.first_y) * plan_.width;
-      for (std::int64_t x = 0; x < plan_.width; x += kLanes) {
-        hn::Vec<D> sum[1];
+      const T* first = band.from + (height.first - band.first_y) * pitch;
+      for (std::int64_t x = 0; x < pitch; x += kLanes) {
+        auto sum = hn::Zero(d);
         ahead.Move();
-        const SumOfRows<D, T> down{d,           row + x,          height.count,        plan_.width,
-                                   band.slices, band.slice_pitch, plan_.powers.factors};
-        down.template Load<1>(0, sum);
-        hn::StoreU(sum[0], d, to + x);
+        for (std::int64_t z = 0; z < band.slices; ++z) {
+          const T* row = first + x + z * band.slice_pitch;
+          for (std::int64_t y = 0; y < height.count; ++y, row += pitch)
+            sum = hn::Add(sum, Product(LoadAs(d, row), factors));
+        }
+        hn::StoreU(sum, d, to + x);
       }
     }
   }
@@ -413,10 +419,10 @@ class BandFolder {
   HWY_INLINE void Sum(const Band<T>& band, const Apart<kStride, D>& apart) const {
     const D d;
     const bool shares = plan_.shares;
-    if (shares) SumDown<kAsks>(band);
+    if (shares) SumDown(band);
+    const bool squares = !shares && plan_.powers.factors == 2;
     const std::int64_t pitch = plan_.width, taps = plan_.taps, columns = plan_.columns;
     const std::int64_t slices = shares ? 1 : band.slices, slice_pitch = band.slice_pitch;
-    const int factors = shares ? 1 : plan_.powers.factors;
     const T* at = band.from - plan_.left;
     const SliceDivisors& divisors = plan_.divisors;
     const float* each = divisors.all == 0 ? divisors.each.data() + band.first_row * columns : nullptr;
@@ -438,7 +444,7 @@ class BandFolder {
           ahead.Move();
           ForTaps<kStride, decltype(cut_off)::value>(
               d, apart, taps, inside, hn::Zero(d),
-              SumOfRows<D, T>{d, row + x * kStride, rows, pitch, slices, slice_pitch, factors, &total});
+              SumOfRows<D, T>{d, row + x * kStride, rows, pitch, slices, slice_pitch, squares, total});
           total = multiplies ? hn::Mul(total, inverse)
                              : Quotient(d, total, each == nullptr ? all : LoadAs(d, divisor + x), negative);
           Put(total, x, to);

@@ -74,7 +74,7 @@ struct FinishOf {
 
 /// f32, squares of which are summed up.
 struct SquaredChannels : SingleChannels {
-  static constexpr int kMost = SingleChannels::kMost / 2;
+  static constexpr int kMost = 4;  // roots are what takes longest
 
   template <int kVectors>
   static HWY_INLINE void Load(const float* from, ColumnVector (&to)[kVectors]) {

@@ -74,7 +74,8 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   const Problem& p = row_plan.problem;
   const bool powers = p.reduction == Reduction::power;
   const bool sums = powers || p.reduction == Reduction::sum || p.reduction == Reduction::average;
-  if (p.absolute || (!sums && p.reduction != Reduction::max) || (powers && p.dtype != DType::f32)) return nullptr;
+  if (p.absolute || (!sums && p.reduction != Reduction::max) || (powers && (p.dtype != DType::f32 || p.norm_type > 2)))
+    return nullptr;
   const StripsFn function = sums             ? kernels.sum_strips
                             : p.with_indices ? kernels.max_strips_indexed
                                              : kernels.max_strips;

@@ -104,7 +104,7 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   const bool fetches = fetch != 0;
   const std::int64_t step = kDilated ? plan.step : 1, row_step = kDilated ? plan.row_step : 1;
   const bool padded = plan.padded;
-  [[maybe_unused]] const int factors = plan.powers.factors;
+  [[maybe_unused]] const bool squares = plan.powers.factors == 2;
   const auto lane_columns =
       hn::Add(StridedIota<kStride>(di), hn::Set(di, static_cast<Code>(strip.column * kStride - plan.left)));
   hn::Mask<D> inside[kTaps];
@@ -156,7 +156,7 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
     }
     if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
       CENOTE_UNROLL
-      for (int tap = 0; tap < kTaps; ++tap) v[tap] = Product(v[tap], factors);
+      for (int tap = 0; tap < kTaps; ++tap) v[tap] = squares ? hn::Mul(v[tap], v[tap]) : v[tap];
     }
     CENOTE_UNROLL
     for (int tap = 0; tap < kTaps; ++tap) {
