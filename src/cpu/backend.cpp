@@ -9,6 +9,7 @@
 #include "cpu/gather_kernel.hpp"
 #include "cpu/line_kernel.hpp"
 #include "cpu/narrow_columns_kernel.hpp"
+#include "cpu/norm_gradients_kernel.hpp"
 #include "cpu/pick_columns_kernel.hpp"
 #include "cpu/pick_kernel.hpp"
 #include "cpu/plane_kernel.hpp"
@@ -79,6 +80,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
     if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_norm_gradients_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);

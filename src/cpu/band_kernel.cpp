@@ -64,6 +64,9 @@ void place_scratch(const Problem& p, const Bands& bands, BandPlan& plan) {
     plan.kept_rows = ((plan.band - 1) * p.axis[1].stride + (p.axis[1].kernel - 1) * plan.row_step) / plan.row_unit + 1;
     const std::int64_t columns = ceil_div(plan.columns, bands.lanes) * bands.lanes + plan.stride * plan.phase_pitch;
     plan.kept_at = take(plan.kept_rows * columns, bands.lane);
+  } else if (plan.shares && p.reduction != Reduction::max) {
+    plan.kept_pitch = ceil_div(plan.left + plan.width + reach, bands.lanes) * bands.lanes;
+    plan.kept_at = take(plan.band * plan.kept_pitch, bands.lane);
   } else {
     plan.kept_at = take(plan.shares ? rows * (plan.columns + bands.lanes) : 0, bands.lane);
   }
@@ -79,6 +82,12 @@ bool may_be_joined(const Problem& p, bool sums, std::int64_t lanes) {
   if (width.output != width.input || width.input > kLongestJoined) return false;
   const bool in_strips = height.kernel == 3 && width.kernel == 3;
   return !in_strips || (sums && width.input > lanes && width.input * 4 < lanes * 6);
+}
+
+/// Loads and stores per vector of outputs: down the rows and then along, and straight from the taps.
+bool sums_down_first(std::int64_t rows, const Axis& width) {
+  const std::int64_t apart = smaller(width.stride, width.kernel);
+  return 4 * ((rows + kStoreAndLoad) * apart + width.kernel) < 3 * rows * width.kernel;
 }
 
 void make_runs(const RowPlan& rows, BandPlan& plan) {
@@ -146,7 +155,8 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  const bool sums = p.reduction == Reduction::sum || p.reduction == Reduction::average;
+  const bool powers = p.reduction == Reduction::power;
+  const bool sums = powers || p.reduction == Reduction::sum || p.reduction == Reduction::average;
   if (p.absolute || p.with_indices || (!sums && p.reduction != Reduction::max)) return nullptr;
   // Others are summed up in another order, or folded in fewer steps.
   const bool few =
@@ -158,7 +168,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   if (dilated && (bands.dilated == nullptr || width.output < bands.lanes || width.stride > 3 || depth.kernel != 1 ||
                   depth.pad_begin != 0))
     return nullptr;
-  if (joined && (bands.joined == nullptr || !may_be_joined(p, sums, bands.lanes))) return nullptr;
+  if (joined && (powers || bands.joined == nullptr || !may_be_joined(p, sums, bands.lanes))) return nullptr;
   if (bands.function == nullptr || (width.stride == 3 && bands.lane != 4)) return nullptr;
   for (const Axis& axis : p.axis) {
     if (axis.rule != WindowRule::sliding || (axis.dilation != 1 && &axis == &depth) || axis.kernel > kRowBlock)
@@ -170,7 +180,10 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   }
   // Straight from the taps, sums of windows that overlap much load every element again and again: rows that are long enough do it once.
   const std::int64_t row_size = larger(width.input, width.output) * static_cast<std::int64_t>(size_of(p.dtype));
-  if (!joined && sums && width.kernel > kMostBandOverlap * width.stride && row_size >= kOverlappingRowBytes)
+  const bool buffers_rows =
+      powers && height.output > 1;  // bands add up rows first, too, and have no powers to put down before
+  if (!joined && sums && !buffers_rows && width.kernel > kMostBandOverlap * width.stride &&
+      row_size >= kOverlappingRowBytes)
     return nullptr;
   const DensePlanes source = dense_planes(p, p.input, true), result = dense_planes(p, p.output, false);
   if (!source.dense || !result.dense) return nullptr;
@@ -192,7 +205,8 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   plan.row_step = height.dilation;
   plan.depth_rows = row_plan.source_rows[0];
   plan.height_rows = row_plan.source_rows[1];
-  plan.shares = !sums && height.kernel > height.stride;
+  const std::int64_t seen_rows = depth.kernel * height.kernel;
+  plan.shares = sums ? (powers && p.norm_type > 2) || sums_down_first(seen_rows, width) : height.kernel > height.stride;
   const std::int64_t row_bytes = height.stride * plan.width * static_cast<std::int64_t>(size_of(p.dtype));
   // Rows that bands share are folded twice.
   const std::int64_t fewest = height.kernel > height.stride ? 4 * ((height.kernel - 1) * plan.row_step + 1) : 1;
@@ -201,7 +215,9 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   plan.row_stride = height.stride;
   plan.streams = described.bytes_moved >= kStreamIndexBytes;
   if (plan.streams) plan.ahead = plan.band * height.stride * plan.width;
-  if (sums && !make_slice_divisors(row_plan, bands.lanes, plan.divisors)) return nullptr;
+  if (!make_slice_powers(row_plan, bands.lanes, plan.powers)) return nullptr;
+  plan.divisors = {1, true, {}, 0};
+  if (sums && !powers && !make_slice_divisors(row_plan, bands.lanes, plan.divisors)) return nullptr;
   if (dilated) make_phases(bands.lanes, height.stride, plan);
   if (joined) {
     make_runs(row_plan, plan);

@@ -193,6 +193,7 @@ struct SumOfRows {
   D d;
   const T* at;
   std::int64_t rows, pitch, slices, slice_pitch;
+  bool squares;  // of elements are summed up
   hn::Vec<D>& total;
 
   template <std::int64_t kNext, int kLoads>
@@ -203,7 +204,10 @@ struct SumOfRows {
       const T* row = at + tap + z * slice_pitch;
       for (std::int64_t y = 0; y < rows; ++y, row += pitch) {
         CENOTE_UNROLL
-        for (int i = 0; i < kLoads; ++i) v[i] = hn::Add(v[i], LoadAs(d, row + i * kNext));
+        for (int i = 0; i < kLoads; ++i) {
+          const auto one = LoadAs(d, row + i * kNext);
+          v[i] = hn::Add(v[i], squares ? hn::Mul(one, one) : one);
+        }
       }
     }
   }
@@ -263,7 +267,8 @@ class BandFolder {
         kept_(reinterpret_cast<C*>(scratch + plan.kept_at)),
         staged_(reinterpret_cast<T*>(scratch + plan.result_at)),
         thirds_(D()),
-        reach_(ceil_div(plan.columns, kLanes) * kLanes * plan.stride - plan.left + plan.taps) {
+        reach_(larger(ceil_div(plan.width, kLanes) * kLanes,
+                      ceil_div(plan.columns, kLanes) * kLanes * plan.stride - plan.left + plan.taps)) {
     // Outputs between which none sees padding; vectors that do are the first, the last, and perhaps the one before that.
     const std::int64_t first = ceil_div(plan.left, plan.stride);
     const std::int64_t last =
@@ -300,7 +305,11 @@ class BandFolder {
       band.to = plan_.streams ? staged_ : to;
       // Bands of rows as short as few lanes are soon read.
       plan_.ahead != 0 ? FoldBand<kWhole>(band) : FoldBand<false>(band);
-      if (plan_.streams) writer_.Write(staged_, to, (band.end_row - band.first_row) * plan_.columns);
+      const std::int64_t first = band.first_row * plan_.columns, count = band.end_row * plan_.columns - first;
+      if constexpr (kFold == Fold::sum) {
+        if (plan_.powers.roots) TakeRoots(plan_.powers, first, count, band.to);
+      }
+      if (plan_.streams) writer_.Write(staged_, to, count);
     }
   }
 
@@ -383,30 +392,59 @@ class BandFolder {
     }
   }
 
+  /// Down the rows that each row of outputs sees, as they lie in memory. Elements of Lp are raised here.
+  HWY_NOINLINE void SumDown(const Band<T>& band) const {
+    const D d;
+    BandAhead<true, T> ahead(band, kLanes * plan_.row_stride);
+    const std::int64_t pitch = plan_.width;
+    const int factors = plan_.powers.factors;
+    C* to = kept_ + plan_.left;
+    for (std::int64_t o = band.first_row; o < band.end_row; ++o, to += plan_.kept_pitch) {
+      const RowRange& height = Rows(o);
+      const T* first = band.from + (height.first - band.first_y) * pitch;
+      for (std::int64_t x = 0; x < pitch; x += kLanes) {
+        auto sum = hn::Zero(d);
+        ahead.Move();
+        for (std::int64_t z = 0; z < band.slices; ++z) {
+          const T* row = first + x + z * band.slice_pitch;
+          for (std::int64_t y = 0; y < height.count; ++y, row += pitch)
+            sum = hn::Add(sum, Product(LoadAs(d, row), factors));
+        }
+        hn::StoreU(sum, d, to + x);
+      }
+    }
+  }
+
   template <bool kAsks, int kStride>
   HWY_INLINE void Sum(const Band<T>& band, const Apart<kStride, D>& apart) const {
     const D d;
+    const bool shares = plan_.shares;
+    if (shares) SumDown(band);
+    const bool squares = !shares && plan_.powers.factors == 2;
     const std::int64_t pitch = plan_.width, taps = plan_.taps, columns = plan_.columns;
-    const std::int64_t slices = band.slices, slice_pitch = band.slice_pitch;
+    const std::int64_t slices = shares ? 1 : band.slices, slice_pitch = band.slice_pitch;
     const T* at = band.from - plan_.left;
     const SliceDivisors& divisors = plan_.divisors;
     const float* each = divisors.all == 0 ? divisors.each.data() + band.first_row * columns : nullptr;
     const auto all = hn::Set(d, static_cast<C>(divisors.all)), inverse = hn::Div(hn::Set(d, C{1}), all);
     const bool multiplies = divisors.multiplies, negative = divisors.all < 0;
-    BandAhead<kAsks, T> ahead(band, kLanes * kStride * plan_.row_stride);
+    BandAhead<kAsks, T> ahead(band, shares ? 0 : kLanes * kStride * plan_.row_stride);
     ForSegments([&](std::int64_t begin, std::int64_t end, const hn::Mask<D>* inside,
                     auto cut_off) HWY_ATTR CENOTE_ALWAYS_INLINE {
       T* to = band.to;
       const float* divisor = each;
+      const T* kept = kept_;
       for (std::int64_t o = band.first_row; o < band.end_row; ++o, to += columns, divisor += columns) {
         const RowRange& height = Rows(o);
-        const T* row = at + (height.first - band.first_y) * pitch;
+        const T* row = shares ? kept : at + (height.first - band.first_y) * pitch;
+        const std::int64_t rows = shares ? 1 : height.count;
+        kept += plan_.kept_pitch;
         for (std::int64_t x = begin; x < end; x += kLanes) {
           auto total = hn::Zero(d);
           ahead.Move();
           ForTaps<kStride, decltype(cut_off)::value>(
               d, apart, taps, inside, hn::Zero(d),
-              SumOfRows<D, T>{d, row + x * kStride, height.count, pitch, slices, slice_pitch, total});
+              SumOfRows<D, T>{d, row + x * kStride, rows, pitch, slices, slice_pitch, squares, total});
           total = multiplies ? hn::Mul(total, inverse)
                              : Quotient(d, total, each == nullptr ? all : LoadAs(d, divisor + x), negative);
           Put(total, x, to);

@@ -28,11 +28,12 @@ struct BandPlan {
   std::int64_t slices, rows, columns;  // of the output
   std::int64_t taps, stride, left;     // along the row, and its padding in front; strides of 3 only in lanes of 4 bytes
   std::int64_t band, bands;            // output rows that are folded in one go, and how often that is in a slice
-  bool shares;                         // maxima: rows that several windows see are folded along once
-  std::int64_t row_stride;             // rows from window to window
-  std::int64_t ahead;                  // elements of a slice that are asked for while a band is folded
-  bool streams;                        // results are written around the caches
-  std::int64_t step, row_step;         // columns and rows from tap to tap
+  bool
+      shares;  // maxima: rows that several windows see are folded along once; sums: rows are added up before they are taken apart
+  std::int64_t row_stride;      // rows from window to window
+  std::int64_t ahead;           // elements of a slice that are asked for while a band is folded
+  bool streams;                 // results are written around the caches
+  std::int64_t step, row_step;  // columns and rows from tap to tap
   // Dilated windows, see dilated_rows-inl.h:
   std::int64_t row_unit, kept_rows;  // of so many rows one is seen, and so many in a band
   std::int64_t
@@ -47,6 +48,7 @@ struct BandPlan {
       inside;  // of both, as bits: which lanes of vectors have a column in their row. Of a run, each tap, until it recurs
   std::vector<RowRange> depth_rows, height_rows;  // the slices of each output slice, and the rows of each output row
   SliceDivisors divisors;                         // of sums and averages
+  SlicePowers powers;                             // Lp: f32 alone
 
   // Scratch, bytes from the start of a slot.
   std::size_t packed_at, kept_at, result_at, bytes;

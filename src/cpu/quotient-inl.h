@@ -51,6 +51,26 @@ class Divisor {
   float by_ = 1;
 };
 
+/// What becomes of sums of squares: their roots, those of windows that are cut off by as much more.
+class NormOfSquares {
+ public:
+  NormOfSquares() = default;
+  NormOfSquares(float taps, float whole) : taps_(taps), whole_(whole) {}
+
+  template <int kVectors, class D, class V = hn::Vec<D>>
+  HWY_INLINE void Apply(D d, V (&values)[kVectors]) const {
+    if (HWY_UNLIKELY(taps_ != whole_)) {
+      CENOTE_UNROLL
+      for (int v = 0; v < kVectors; ++v) values[v] = hn::Mul(hn::Div(values[v], hn::Set(d, taps_)), hn::Set(d, whole_));
+    }
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) values[v] = hn::Sqrt(values[v]);
+  }
+
+ private:
+  float taps_ = 1, whole_ = 1;
+};
+
 }  // namespace cenote::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

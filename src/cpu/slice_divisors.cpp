@@ -3,6 +3,7 @@
 #include "cpu/thresholds.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cenote::simd {
 
@@ -14,7 +15,7 @@ double factor_of(const RowPlan& rows, int axis, std::int64_t o) {
 bool make_slice_divisors(const RowPlan& rows, std::int64_t slack, SliceDivisors& result, bool apart) {
   const Problem& p = rows.problem;
   result = {1, true, {}, 0};
-  if (p.reduction != Reduction::average) return true;
+  if (p.reduction != Reduction::average && p.reduction != Reduction::power) return true;
   // Slices and rows beyond number have no tables.
   if (p.divisor_override == 0 && (rows.row_factors[0].empty() || rows.row_factors[1].empty())) return false;
   const std::int64_t depth = p.axis[0].output, height = p.axis[1].output, width = p.axis[2].output;
@@ -43,6 +44,20 @@ bool make_slice_divisors(const RowPlan& rows, std::int64_t slack, SliceDivisors&
   }
   result.each.resize(result.each.size() + static_cast<std::size_t>(slack), 1);
   return true;
+}
+
+bool make_slice_powers(const RowPlan& rows, std::int64_t slack, SlicePowers& result) {
+  result = {};
+  const Problem& p = rows.problem;
+  if (p.reduction != Reduction::power) return true;
+  constexpr double kMostFactors = 3;
+  if (p.norm_type < 1 || p.norm_type > kMostFactors || p.norm_type != std::floor(p.norm_type)) return false;
+  result.factors = static_cast<int>(p.norm_type);
+  result.roots = true;
+  result.root_kind = rows.root_kind;
+  result.root = 1 / p.norm_type;
+  result.whole = static_cast<float>(rows.power_factor);
+  return make_slice_divisors(rows, slack, result.taps);
 }
 
 }  // namespace cenote::simd

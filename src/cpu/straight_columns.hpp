@@ -58,6 +58,7 @@ struct StraightColumnsPlan {
   std::vector<ColumnTile> tiles;
   // Divisor of an output = the row factors of its slice and its row, where there are any, * that of its column.
   std::vector<double> row_factors[2];
+  float whole;        // Lp, sums of squares: taps of a window that nothing cuts off; divisors are those of each
   bool in_lanes;      // long windows are summed up in lanes, see LaneSums
   bool streams;       // the target is written around the caches where it begins with a line: then all its columns do
   std::size_t bytes;  // of scratch: the sums of a window's columns, where windows are taken some rows at a time
@@ -77,5 +78,6 @@ using StraightColumnsFn = void (*)(const StraightColumnsPlan&, const RowPointers
 StraightColumnsFn max_of_columns(std::size_t target, DType dtype);
 StraightColumnsFn indexed_max_of_columns(std::size_t target, DType dtype, DType index);
 StraightColumnsFn sum_of_columns(std::size_t target, DType dtype);
+StraightColumnsFn norm_of_columns(std::size_t target, DType dtype);  // of norm 2
 
 }  // namespace cenote::simd

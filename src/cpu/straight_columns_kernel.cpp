@@ -103,8 +103,10 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   const Problem& p = row_plan.problem;
   const Axis &height = p.axis[1], &width = p.axis[2];
   const bool max = p.reduction == Reduction::max && !p.absolute;
-  if (!max && p.reduction != Reduction::sum && p.reduction != Reduction::average) return nullptr;
-  const StraightColumnsFn function = !max             ? sum_of_columns(target.index, p.dtype)
+  const bool squares = p.reduction == Reduction::power && p.norm_type == 2;
+  if (!max && !squares && p.reduction != Reduction::sum && p.reduction != Reduction::average) return nullptr;
+  const StraightColumnsFn function = squares          ? norm_of_columns(target.index, p.dtype)
+                                     : !max           ? sum_of_columns(target.index, p.dtype)
                                      : p.with_indices ? indexed_max_of_columns(target.index, p.dtype, p.index_dtype)
                                                       : max_of_columns(target.index, p.dtype);
   const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
@@ -121,11 +123,11 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
   const bool long_ones = row_plan.sums_in_lanes && shares_columns && kFewReadings * width.stride < width.kernel;
-  if (!max && (row_plan.tall || doubles || long_ones)) return nullptr;
+  if (!max && (row_plan.tall || doubles || long_ones || (squares && row_plan.sums_in_lanes))) return nullptr;
   // Rows of large calls that do not follow each other are fetched early elsewhere.
-  const bool fetched = row_plan.fetch_ahead != 0 && (shares_rows || p.with_indices);
+  const bool fetched = !squares && row_plan.fetch_ahead != 0 && (shares_rows || p.with_indices);
   if (row_plan.streams && (!row_plan.whole_lines || fetched)) return nullptr;
-  const bool divides = p.reduction == Reduction::average && p.divisor_override == 0;
+  const bool divides = squares || (p.reduction == Reduction::average && p.divisor_override == 0);
   for (int a = 0; a < 2; ++a) {
     if (row_plan.source_rows[a].empty() || (divides && row_plan.row_factors[a].empty())) return nullptr;
   }
@@ -147,6 +149,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   if (divides) std::copy_n(row_plan.row_factors.begin(), 2, plan.row_factors);
   std::vector<double> factors = row_plan.column_factor;
   if (factors.empty()) factors.push_back(row_plan.uniform_factor);
+  plan.whole = static_cast<float>(row_plan.power_factor);
   plan.in_lanes = row_plan.sums_in_lanes;
   plan.streams = p.with_indices ? row_plan.streams : streams_columns(row_plan, described.bytes_moved);
 
@@ -157,7 +160,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     for (const AlikeOutputs& run : tile.runs) most_taps = larger(most_taps, run.taps);
   }
   const std::int64_t sums = most_taps * channels * 4;
-  if (!max && plan.in_lanes && plan.step == 1 && most_of(plan.rows) >= kTallRows &&
+  if (!max && !squares && plan.in_lanes && plan.step == 1 && most_of(plan.rows) >= kTallRows &&
       plan.tiles.front().end == channels && channels % lanes == 0 && sums <= kBlockBytes)
     plan.bytes = static_cast<std::size_t>(sums);
   const std::int64_t units = plan.units(p.batch);

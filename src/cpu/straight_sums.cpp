@@ -66,6 +66,31 @@ struct PairedChannels {
   }
 };
 
+/// What becomes of sums.
+template <class Channels>
+struct FinishOf {
+  using Type = Divisor;
+};
+
+/// f32, squares of which are summed up.
+struct SquaredChannels : SingleChannels {
+  static constexpr int kMost = 4;  // roots are what takes longest
+
+  template <int kVectors>
+  static HWY_INLINE void Load(const float* from, ColumnVector (&to)[kVectors]) {
+    SingleChannels::Load(from, to);
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) to[v] = hn::Mul(to[v], to[v]);
+  }
+};
+template <>
+struct FinishOf<SquaredChannels> {
+  using Type = NormOfSquares;
+};
+
+template <class Channels>
+using Finish = typename FinishOf<Channels>::Type;
+
 /// The lines of kSums sums' operands, asked for early.
 template <class Channels, int kSums>
 HWY_INLINE void FetchSums(const typename Channels::Bits* from) {
@@ -193,27 +218,28 @@ HWY_INLINE void SumOfTaps(const StraightRun<typename Channels::Bits>& run, const
 
 /// kVectors vectors of channels, from c on, of outputs [first, end).
 template <class Channels, int kRows, int kVectors>
-HWY_NOINLINE void SumOfStretch(const StraightRun<typename Channels::Bits>& whole, const Divisor& by, std::int64_t c,
-                               std::int64_t first, std::int64_t end) {
+HWY_NOINLINE void SumOfStretch(const StraightRun<typename Channels::Bits>& whole, const Finish<Channels>& by,
+                               std::int64_t c, std::int64_t first, std::int64_t end) {
   const StraightRun<typename Channels::Bits> run = whole;  // which no store can change
-  const Divisor divisor = by;
+  const Finish<Channels> finish = by;
   const typename Channels::Bits* at = run.source + first * run.apart + c;
   typename Channels::Bits* target = run.target + first * run.channels + c;
   for (std::int64_t o = first; o < end; ++o, at += run.apart, target += run.channels) {
     ColumnVector total[Channels::kParts * kVectors];
-    if (kRows == 0 && HWY_UNLIKELY(run.in_lanes)) {
-      SumInLanes<Channels, false>(run, at, nullptr, total);
-    } else {
-      SumOfTaps<Channels, kRows, false>(run, at, nullptr, total);
+    bool done = false;
+    if constexpr (kRows == 0 && !std::is_same_v<Channels, SquaredChannels>) {
+      done = HWY_UNLIKELY(run.in_lanes);
+      if (done) SumInLanes<Channels, false>(run, at, nullptr, total);
     }
-    divisor.Apply(ColumnLanes(), total);
+    if (!done) SumOfTaps<Channels, kRows, false>(run, at, nullptr, total);
+    finish.Apply(ColumnLanes(), total);
     Channels::Store(total, run.streams, target);
   }
 }
 
 /// Outputs one after the other, as their windows lie in memory; a stretch of all of them first where it is all that columns have, or is still in L1 for the next window.
 template <class Channels, int kRows>
-HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, const Divisor& divisor) {
+HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, const Finish<Channels>& finish) {
   const std::int64_t channels = run.end - run.channel;
   bool at_once = run.apart < run.taps * run.step;
   for (std::int64_t vectors = 1; vectors <= Channels::kMost; vectors *= 2)
@@ -222,7 +248,7 @@ HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, cons
   for (std::int64_t o = 0; o < run.outputs; o += outputs) {
     ForStretches<Channels::kMost, Channels::kElements>(
         run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
-          SumOfStretch<Channels, kRows, vectors()>(run, divisor, c, o, o + outputs);
+          SumOfStretch<Channels, kRows, vectors()>(run, finish, c, o, o + outputs);
         });
   }
 }
@@ -443,6 +469,16 @@ void SumOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, 
                                            });
 }
 
+/// See StraightColumnsFn.
+void NormOfColumns(const StraightColumnsPlan& plan, const RowPointers& pointers, std::int64_t begin, std::int64_t end,
+                   char*) {
+  ForStraightRuns<float>(plan, pointers, begin, end, [&](const auto& run, double taps, const RunPlace&) HWY_ATTR {
+    SumOfRun<SquaredChannels, 0>(run, {static_cast<float>(taps), plan.whole});
+  });
+}
+
+StraightColumnsFn NormOfColumnsOf(DType dtype) { return dtype == DType::f32 ? NormOfColumns : nullptr; }
+
 StraightColumnsFn SumOfColumnsOf(DType dtype) {
   if (dtype == DType::f32) return SumOfColumns<SingleChannels>;
   return dtype == DType::bf16 ? SumOfColumns<PairedChannels> : nullptr;
@@ -451,6 +487,7 @@ StraightColumnsFn SumOfColumnsOf(DType dtype) {
 #else
 
 StraightColumnsFn SumOfColumnsOf(DType) { return nullptr; }
+StraightColumnsFn NormOfColumnsOf(DType) { return nullptr; }
 
 #endif
 
@@ -462,6 +499,10 @@ namespace cenote::simd {
 HWY_EXPORT(SumOfColumnsOf);
 StraightColumnsFn sum_of_columns(std::size_t target, DType dtype) {
   return HWY_DISPATCH_TABLE(SumOfColumnsOf)[target](dtype);
+}
+HWY_EXPORT(NormOfColumnsOf);
+StraightColumnsFn norm_of_columns(std::size_t target, DType dtype) {
+  return HWY_DISPATCH_TABLE(NormOfColumnsOf)[target](dtype);
 }
 }  // namespace cenote::simd
 #endif

@@ -72,8 +72,10 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   if (rows == nullptr || rows->plan().inner != 1 || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
-  const bool sums = p.reduction == Reduction::sum || p.reduction == Reduction::average;
-  if (p.absolute || (!sums && p.reduction != Reduction::max)) return nullptr;
+  const bool powers = p.reduction == Reduction::power;
+  const bool sums = powers || p.reduction == Reduction::sum || p.reduction == Reduction::average;
+  if (p.absolute || (!sums && p.reduction != Reduction::max) || (powers && (p.dtype != DType::f32 || p.norm_type > 2)))
+    return nullptr;
   const StripsFn function = sums             ? kernels.sum_strips
                             : p.with_indices ? kernels.max_strips_indexed
                                              : kernels.max_strips;
@@ -148,7 +150,9 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.flat = row_plan.code_kind != Codes::taps;
   plan.index_dtype = p.index_dtype;
   plan.depth_rows = row_plan.source_rows[0];
-  if (sums && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
+  if (!make_slice_powers(row_plan, lanes, plan.powers)) return nullptr;
+  plan.divisors = {1, true, {}, 0};
+  if (sums && !powers && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
   if (has_first_codes) make_first_codes(p, lanes, plan);
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
   if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;

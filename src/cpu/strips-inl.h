@@ -104,6 +104,7 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   const bool fetches = fetch != 0;
   const std::int64_t step = kDilated ? plan.step : 1, row_step = kDilated ? plan.row_step : 1;
   const bool padded = plan.padded;
+  [[maybe_unused]] const bool squares = plan.powers.factors == 2;
   const auto lane_columns =
       hn::Add(StridedIota<kStride>(di), hn::Set(di, static_cast<Code>(strip.column * kStride - plan.left)));
   hn::Mask<D> inside[kTaps];
@@ -152,6 +153,10 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
     } else {
       CENOTE_UNROLL
       for (int tap = 0; tap < kTaps; ++tap) v[tap] = identity;
+    }
+    if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
+      CENOTE_UNROLL
+      for (int tap = 0; tap < kTaps; ++tap) v[tap] = squares ? hn::Mul(v[tap], v[tap]) : v[tap];
     }
     CENOTE_UNROLL
     for (int tap = 0; tap < kTaps; ++tap) {
@@ -323,6 +328,8 @@ std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& 
     return 0;
   }
   end = smaller(end, (plan.extent - plan.reach) / plan.source_pitch + 1);  // what is read must be there
+  if (plan.powers.roots)
+    end = smaller(end, plane + larger(1, kTileBytes / (outputs * static_cast<std::int64_t>(sizeof(T)))));
   if (plan.extent < plan.reach || plane >= end) return 0;
   strips.fold(plan, {.from = source + plane * plan.source_pitch - plan.left,
                      .slice = 0,
@@ -334,6 +341,10 @@ std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& 
                      .to = target + plane * outputs,
                      .codes = nullptr,
                      .planes = end - plane});
+  if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
+    for (std::int64_t i = plane; plan.powers.roots && i < end; ++i)
+      TakeRoots(plan.powers, 0, outputs, target + i * outputs);
+  }
   return end - plane;
 }
 
@@ -499,6 +510,10 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
           const T* from = readable(depth.first, row, end_row);
           strips.FoldBand(plan, from, depth.first, row, end_row, first_codes != nullptr ? first_codes + at : nullptr,
                           room_at(at), result_at(at), codes);
+          if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
+            if (plan.powers.roots)
+              TakeRoots(plan.powers, row * plan.columns, (end_row - row) * plan.columns, result_at(at));
+          }
           put(at, (end_row - row) * plan.columns);
         }
         continue;

@@ -37,6 +37,7 @@ struct StripPlan {
       first_codes;  // maxima with padding in front: the index of each window's first tap, of a plane
 
   SliceDivisors divisors;  // of sums and averages
+  SlicePowers powers;      // Lp: f32 alone
 
   // Scratch, bytes from the start of a slot.
   std::size_t packed_at, slices_at, slice_codes_at, result_at, codes_at, bytes;

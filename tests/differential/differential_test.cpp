@@ -590,6 +590,38 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f64 nchw n1c9 h32w32 k5 s1 p2 idx:window",
              "amax2d bf16 nchw n3c9 h32w64 out9x7 idx:window",
              "max2d f32 nchw n1c9 h128w150 k7 s1 p3 idx:window",  // more outputs of a plane than are located at once
+             // Sums of powers where other sums go, each with windows that the last row and column cut off.
+             "lp2d f32 nchw n2c20 h31w43 k2 ceil norm2",
+             "lp2d f32 nchw n3c70 h15w13 k2 norm2 nan",
+             "lp2d f32 nchw n3c70 h15w13 k2 ceil norm1 zeros",
+             "lp2d f32 nchw n2c9 h31w43 k2 s1 norm3",
+             "lp2d f32 nchw n2c9 h31w43 k3 s2 ceil norm2",
+             "lp2d f32 nchw n2c9 h31w43 k3 s1 norm2",
+             "lp2d f32 spaced n2c9 h31w43 k3 s1 norm2 inf",
+             "lp3d f32 ncdhw n2c5 d6h13w43 k2 norm2",
+             "lp3d f32 ncdhw n2c5 d6h13w43 k2 ceil norm3",
+             "lp3d f32 ncdhw n2c5 d6h13w43 k3 s1 norm2",
+             "lp2d f32 nchw n2c9 h31w43 k4x3 s3x4 ceil norm2",
+             "lp2d f32 nchw n2c9 h31w43 k5x4 s2x3 norm1",
+             "lp2d f32 nchw n2c9 h31w143 k5 s1 norm2",
+             "lp2d f32 nchw n2c5 h9w1500 k2 norm2",
+             "lp1d f32 ncw n2c70 w130 k4 ceil norm2",
+             "lp2d f32 nhwc n2c71 h13w15 k2 ceil norm2",
+             "lp2d f32 nhwc n2c130 h13w15 k3 s2 ceil norm2 inf",
+             "lp2d f32 nhwc n2c64 h13w15 k3 s1 norm2",
+             "lp3d f32 ndhwc n2c40 d5h7w9 k3 s1 norm2",
+             "lp2d f32 nhwc n1c64 h13w25 k2x9 norm2",
+             // Windows that share nothing, with rows and columns that they cut off, that cut them off, or that none sees.
+             "lp2d f32 nchw n2c9 h31w44 k2 norm2 zeros bwd",
+             "lp2d f32 nchw n2c9 h31w75 k2 ceil norm2 bwd",
+             "lp2d f32 nchw n2c9 h31w75 k2 s3 norm2 nan bwd",
+             "lp2d f32 spaced n2c9 h14w31 k3 ceil norm2 inf bwd",
+             "lp2d f32 nchw n2c9 h14w31 k2x4 s3x4 norm2 bwd",
+             "lp1d f32 ncw n2c70 w131 k4 ceil norm2 bwd",
+             "lp3d f32 ncdhw n2c5 d6h13w43 k2 norm2 bwd",
+             "lp2d f32 nhwc n2c71 h13w15 k2 ceil norm2 zeros bwd",
+             "lp2d f32 nhwc n2c64 h13w16 k2 s3 norm2 nan bwd",
+             "lp3d f32 ndhwc n2c40 d6h7w9 k2x2x3 norm2 bwd",
          }) {
       expect_right(std::string(line) + values, settings);
     }
@@ -776,6 +808,10 @@ INSTANTIATE_TEST_SUITE_P(
         "max3d f32 ncdhw n1c9 d9h290w251 k3 fwd",
         // Columns whose inputs are asked for by tiles.
         "max3d f32 ndhwc n1c32 d9h200w201 k3 s2 p1 nan fwd", "max2d f32 nhwc n1c80 h300w370 k3x4 s2 fwd",
+        "lp2d f32 nchw n1c600 h112w113 k2 norm2",
+        "lp2d f32 nhwc n1c64 h400w401 k2 ceil norm2",
+        "unpool2d f32 nchw n1c64 h130w131 k2 bwd",
+        "lp2d f32 nchw n1c350 h112w113 k4x3 s2x3 norm2 fwd",
         "max2d u8 nchw n1c160 h320w331 k4x3 s3x4 fwd"));
 
 /// The corners SEMANTICS names.
