@@ -20,6 +20,7 @@
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
+#include "cpu/wide_kernel.hpp"
 #include "cpu/winner_kernel.hpp"
 
 #include <algorithm>
@@ -73,6 +74,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, false);
+    if (!kernel) kernel = make_wide_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_flat_kernel(described, target);
     if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);

@@ -1,0 +1,11 @@
+// Windows over planar rows that follow each other at no step that loads could follow.
+#pragma once
+
+#include "cpu/row_work.hpp"
+
+namespace cenote::simd {
+
+/// Nothing where another way is faster.
+std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows);
+
+}  // namespace cenote::simd
