@@ -16,11 +16,11 @@ namespace {
 constexpr std::int64_t kMostOwnTaps = std::int64_t{1} << 22;
 
 /// Whether enough is folded down for each output.
-bool is_worth_folding(const Problem& p, bool sums, std::int64_t taps) {
+bool is_worth_folding(const Problem& p, bool few_rows, std::int64_t taps) {
   const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel;
   return p.axis[2].input >= kLeastWideColumns && 2 * plane_size(p) >= kLeastWideShare * outputs &&
-         (sums || rows >= kLeastWideRows || (rows == 2 && taps >= kLeastWideTaps));
+         (few_rows || rows >= kLeastWideRows || (rows == 2 && taps >= kLeastWideTaps));
 }
 
 /// Of the rows of a plane; and of the outputs of a group, and of as many lanes behind them.
@@ -76,7 +76,8 @@ void place_scratch(std::int64_t lanes, WideWindows& plan) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows) {
+std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows,
+                                         bool few_rows) {
   if (rows == nullptr || rows->plan().inner != 1 || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
@@ -92,7 +93,8 @@ std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Targe
   if ((sums && row_plan.tall) || has_empty_windows(p) || row_plan.table.step != 1) return nullptr;
   const std::int64_t plane_rows = depth.output * height.output;
   if (row_plan.table.first.empty() || plane_rows > kMostRows) return nullptr;
-  if (!is_worth_folding(p, sums, row_plan.table.most) || width.input > kWidestRow || width.output > kWidestRow)
+  if (!is_worth_folding(p, sums || few_rows, row_plan.table.most) || width.input > kWidestRow ||
+      width.output > kWidestRow)
     return nullptr;
   const DensePlanes source = dense_planes(p, p.input, true), result = dense_planes(p, p.output, false);
   const DensePlanes indices = dense_planes(p, p.indices, false);

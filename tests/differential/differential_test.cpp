@@ -235,6 +235,7 @@ TEST(Differential, EveryWayToDoIt) {
              "max2d f32 nchw n2c9 h70w100 k7x20 s5x9 d2x1 p2x7 fwd",
              "max3d f32 ncdhw n1c5 d15h20w31 k5x5x6 s5x5x6 p2x2x3 fwd",
              "max2d f32 spaced n3c5 h41w41 k8 s8 fwd",
+             "max2d f32 nchw n1c3 h72w95 k1x5 fwd",
              "avg2d f32 nchw n2c9 h50w73 k7x9 s7x9 p3x4 ceil nopad fwd",
              "avg2d f32 nchw n2c9 h50w75 k7x5 s7x5 p2x2 div-3 fwd",
              "avg2d f32 nchw n1c3 h64w700 k6x100 s6x80 p0x50 fwd",
