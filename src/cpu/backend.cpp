@@ -21,6 +21,7 @@
 #include "cpu/transposed.hpp"
 #include "cpu/unpool_kernel.hpp"
 #include "cpu/whole_kernel.hpp"
+#include "cpu/wide_kernel.hpp"
 #include "cpu/winner_kernel.hpp"
 
 #include <algorithm>
@@ -74,6 +75,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, false);
+    if (!kernel) kernel = make_wide_kernel(described, target, rows ? &*rows : nullptr, false);
     if (!kernel) kernel = make_flat_kernel(described, target);
     if (!kernel) kernel = make_line_kernel(described, target);
     if (!kernel) kernel = make_gather_kernel(described, kernels);
@@ -84,6 +86,7 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_wide_kernel(described, target, rows ? &*rows : nullptr, true);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);
     if (!kernel) kernel = make_scatter_kernel(described, kernels, target);

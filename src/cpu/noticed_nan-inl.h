@@ -29,6 +29,8 @@ class NoticedNaN {
       ordered_ = _mm_mask_cmp_ps_mask(ordered_, a.raw, b.raw, _CMP_ORD_Q);
     }
   }
+  /// What was shown to the other, too.
+  HWY_INLINE void Join(const NoticedNaN& other) { ordered_ &= other.ordered_; }
   HWY_INLINE bool any() const { return ordered_ != kAll; }
 
  private:
@@ -51,6 +53,7 @@ class NoticedNaN {
     }
     unordered_ = hn::Or(unordered_, either);
   }
+  HWY_INLINE void Join(const NoticedNaN& other) { unordered_ = hn::Or(unordered_, other.unordered_); }
   HWY_INLINE bool any() const { return !hn::AllFalse(D(), hn::MaskFromVec(unordered_)); }
 
  private:

@@ -260,6 +260,18 @@ inline constexpr std::int64_t kMostFlatChannels = 48;
 inline constexpr std::int64_t kFlatBytes = 256 * 1024;
 inline constexpr std::int64_t kFlatTable = 32 * 1024;
 
+/// Windows over planar rows at no step that loads could follow are folded down and taken from there where rows have so many columns at least, and planes so many inputs to each output; maxima also where windows have so many rows, or two and
+/// so many columns, or blocks leave them. (Two threads, as they were and so: adaptive 100 to 60, f32, averages 532 us and 212, 64 to 40 306 and 217, 200 to 150 233 and 261, 10 to 3 138 and 132, 9 to 4 184 and 236, 10 to 7 390 and 393, 8 to 7 415 and 525; maxima 2x5 132 and 172, with
+/// indices 204 and 257, 2x6 185 and 181, 2x8 174 and 160, 2x16 174 and 131, 3x5 170 and 161, 1x5 172 and 292, where blocks leave them 1042 and 387, 1x16 201 and 227, averages of one row, 5 and 64 columns, 24 and 16, 236 and 130.)
+inline constexpr std::int64_t kLeastWideColumns = 10;
+inline constexpr std::int64_t kLeastWideShare = 5;  // halves
+inline constexpr std::int64_t kLeastWideRows = 3;
+inline constexpr std::int64_t kLeastWideTaps = 8;
+/// Longer rows have no tables of their columns. Bytes of folded rows from which outputs are taken, a part of an L1, and of the input between what is folded and what is asked for: not measured beside others.
+inline constexpr std::int64_t kWidestRow = 16 * 1024;
+inline constexpr std::int64_t kWideBytes = 8 * 1024;
+inline constexpr std::int64_t kWideAhead = 8 * 1024;
+
 /// Whole planes of so many inputs at least are written as zeros and their winners; smaller ones are scattered. (Two threads: 8192 planes of 14 x 14 64 us scattered and 55 so, 32768 of 7 x 7 76 and
 /// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)
 inline constexpr std::int64_t kLeastWinner = 32;

@@ -1,0 +1,12 @@
+// Windows over planar rows that follow each other at no step that loads could follow.
+#pragma once
+
+#include "cpu/row_work.hpp"
+
+namespace cenote::simd {
+
+/// Nothing where another way is faster. `few_rows`: maxima of windows of few rows, too, which are for blocks where those take them.
+std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows,
+                                         bool few_rows);
+
+}  // namespace cenote::simd
