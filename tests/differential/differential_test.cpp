@@ -702,6 +702,57 @@ TEST(Differential, EveryWayToDoIt) {
   }
 }
 
+/// Lanes of two vectors of sums of rows: small planes as one row, several of them at once, longer rows each by itself, groups of rows, the tensor's end.
+TEST(Differential, LanesOfSums) {
+  const Threads one(1), two(2);
+  const std::vector<Setting> settings = {{"", &one}, {"", &two}};
+  for (const std::string dtype : {"f32", "f16", "bf16"}) {
+    for (const char* problem : {
+             // Rows of less than a vector, of a little more, and of many.
+             "2d * nchw n2c300 h4w4 k3 s2 p1 bwd",
+             "2d * nchw n2c300 h9w6 k3 s2 p1 nopad bwd",
+             "2d * nchw n3c67 h7w7 k3 s1 p1 nopad",
+             "2d * nchw n3c67 h8w8 k3 s1 p1",
+             "2d * nchw n3c67 h9w14 k3x2 s1 p1x0 nopad",
+             "2d * nchw n2c40 h17w17 k5 s3 bwd",
+             "2d * nchw n2c40 h18w19 k5 s3 p2 nopad ceil bwd",
+             "2d * nchw n2c9 h33w31 k4x3 s2 p1 bwd",
+             "2d * nchw n2c9 h42w42 k3 s2 p1 nopad bwd",
+             "2d * nchw n2c5 h40w36 k3 s1 p1",
+             "2d * nchw n1c3 h70w63 k5 s1 p2 nopad",
+             "2d * nchw n1c3 h70w65 k5 s1 p2 nopad",
+             "2d * nchw n1c2 h300w129 k4x7 s3x2 p1x3 nopad bwd",
+             "2d * nchw n1c1 h600w61 k3 s2 p1 bwd",
+             "2d * spaced n3c17 h13w15 k3 s2 p1 nopad bwd",
+             "2d * nchw n2c17 h19w21 k3x5 s1x2 p0x2 div-3 zeros",
+             "2d * nchw n2c17 h19w21 k3 s1 p1 div-3 zeros",
+             "2d * nchw n2c17 h9w12 k3 s1 p1 nan",
+             "2d * nchw n2c17 h9w12 k3 s2 p1 inf bwd",
+             "2d * nchw n2c17 h9w12 k3 s2 p1 tiny bwd",
+             "2d * nchw n2c5 h30w20 k9x3 s4x2 p4x1 nopad bwd",
+             "2d * nchw n2c5 h11w60 k2x3 s3x2 d2 bwd",
+             "2d * nchw n2c5 h21w20 k3x1 s1 p1x0",
+             // Divisors that differ from slice to slice, and slices that none or several see.
+             "3d * ncdhw n2c3 d7h9w14 k3 s1 p1 nopad",
+             "3d * ncdhw n2c3 d7h9w70 k3 s1 p1 nopad",
+             "3d * ncdhw n1c3 d9h13w17 k3 s2 p1 nopad",
+             "3d * ncdhw n1c3 d9h13w17 k2x3x2 s4x2x1 p1x1x0",
+             "3d * ncdhw n1c3 d9h13w40 k4x3x3 s2 p1",
+             "1d * ncw n3c70 w65 k3 s1 p1 nopad",
+             "1d * ncw n3c70 w301 k4 s2",
+             "1d * ncw n1c5 w9000 k5 s1 p2 nopad",
+         }) {
+      std::string line = problem;
+      line.replace(line.find('*'), 1, dtype);
+      expect_right("avg" + line, settings);
+    }
+  }
+  expect_right("sum2d f32 nchw n2c9 h17w33 k3 s2 p1 zeros bwd", settings);
+  expect_right("sum2d f16 nchw n2c9 h17w33 k3 s1 p1 zeros", settings);
+  expect_right("aavg2d f32 nchw n2c40 h20w20 out7 bwd", settings);
+  expect_right("aavg2d bf16 nchw n2c9 h31w100 out9x70 bwd", settings);
+}
+
 /// So large that results go around the caches, in lines that rows share, and source rows are fetched early. A test each: the reference takes its time.
 class LargerThanTheCaches : public ::testing::TestWithParam<const char*> {};
 
@@ -720,6 +771,7 @@ INSTANTIATE_TEST_SUITE_P(
         "avg2d f32 nchw n1c9 h1001w1003 k3 s2", "max2d f64 nhwc n1c17 h530w532 k3 s2",
         "max2d f32 nchw n1c350 h112w113 k3 s2 p1 fwd", "avg2d f32 nchw n1c600 h112w113 k2",
         "avg2d f32 nchw n1c600 h112w112 k2 bwd", "avg2d f16 nchw n1c700 h150w151 k3 s2 p1 bwd",
+        "avg2d f32 nchw n1c25001 h17w17 k5 s3 bwd", "avg2d f16 nchw n1c60000 h14w15 k3 s2 p1 bwd",
         "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd", "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd",
         "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd", "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd",
         "max2d f32 nhwc n1c64 h230w231 k3 s2 p1 fwd", "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
