@@ -7,6 +7,7 @@
 #include "cpu/expand_kernel.hpp"
 #include "cpu/flat_kernel.hpp"
 #include "cpu/gather_kernel.hpp"
+#include "cpu/lane_sum_kernel.hpp"
 #include "cpu/line_kernel.hpp"
 #include "cpu/narrow_columns_kernel.hpp"
 #include "cpu/norm_gradients_kernel.hpp"
@@ -68,6 +69,8 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     std::optional<RowWork> rows = RowWork::make(p, kernels);
     kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_winner_kernel(described);
+    if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_lane_sum_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, true);
     if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
@@ -81,7 +84,6 @@ std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& ta
     if (!kernel) kernel = make_gather_kernel(described, kernels);
     if (!kernel) kernel = make_pick_kernel(described, target);
     if (!kernel) kernel = make_collect_kernel(described, kernels);
-    if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_norm_gradients_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);

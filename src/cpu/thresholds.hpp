@@ -276,16 +276,25 @@ inline constexpr std::int64_t kWideAhead = 8 * 1024;
 /// 79, bf16 145 and 57, 6400 of 50 14.2 and 15.2, 64000 of 8 48 and 73; 8192 of 1024, around the caches, 930 and 711.)
 inline constexpr std::int64_t kLeastWinner = 32;
 
-/// Averages over planes are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
-/// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437. 2048 planes: 3x3/2 over
-/// 10 x 10 122 and 110, 14 x 14 166 and 200, 20 x 20 317 and 384; 13 x 13 to 4 x 4 107 and 130. 2560 of f16, two threads: 3x3/2 over 20 x 20 225 and 192, 3x3/1 over 24 x 24 464
-/// and 474.)
+/// Averages whose windows share nothing are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
+/// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437.)
 inline constexpr std::int64_t kLeastExpanded = 12;
-/// Longer rows have no tables of their columns, and columns and rows that more outputs see are summed up otherwise. Bytes of sums that are taken before they are
-/// expanded, so that none is read while it is still being written. Not measured beside others.
+/// Longer rows have no tables of their columns: not measured.
 inline constexpr std::int64_t kMostExpanded = 16 * 1024;
-inline constexpr std::int64_t kMostExpandedOutputs = 5;
-inline constexpr std::int64_t kSummedBytes = 4 * 1024;
+
+/// Gradients of averages whose windows overlap are lanes of sums where rows have so many columns at least, halves so many. (Two threads, in blocks or by tables for each row, and so: 3x3/2 over 32768 planes of 4 x 4 171 us and 165, f16 114 and 154,
+/// 16384 of 6 x 6 149 and 107, f16 98 and 99, 8192 of 8 x 8 106 and 60, f16 68 and 50; 3x3/2 over 1344 of 42 x 42 375 and 180, f16 385 and 148; 5x5/3 over 6144 of 17 x 17 248 and 121.) Bytes of sums that are taken before they are read, so that
+/// none is while it is still being written (nasnet's 42 x 42 with 4, 8, 12, 16 and 24 KiB 250 us, 202, 186, 182, 169; 3x3/1 over 56 x 56 288, 223, 207, 200, 199; where no window overlaps much 10 % between them).
+inline constexpr std::int64_t kLeastLaneColumns = 4;
+inline constexpr std::int64_t kLeastLaneHalves = 6;
+inline constexpr std::int64_t kLaneBytes = 16 * 1024;
+/// Rows of small planes are one up to so many columns, planes up to so many results, whose vectors have a table: a plan for 28 x 28 takes 40 us instead of 27, for 56 x 56 81 instead of 31.
+inline constexpr std::int64_t kLongestLaneRow = 64;
+inline constexpr std::int64_t kMostLaneResults = 8 * 1024;
+/// Forward, averages of halves over 3x3 windows one apart have rows of so many columns at most; strips take longer ones. (Two threads, f16, in strips and so: 10240 planes of 8 x 8 167 us and 90, 6144 of 17 x 17 291 and 205, 2304 of 35 x 35 349 and
+/// 294, 1024 of 40 x 40 152 and 175, of 48 x 48 211 and 343. Others: 2x2/1 over 64 x 64 335 and 247, 5x5/1 1047 and 586, but over 12 x 12, in blocks, 155 and 165; 3/1 over 4096 rows of 257 697 and 94; 3x3x3/2 over 64 of 16 x 56 x 56 588 and
+/// 307; 3x3/2 over 42 x 42, in strips, 121 and 158. f32 only where nothing else has a divisor for each slice: 3x3x3/1 over 64 of 16 x 28 x 28 1094 and 295.)
+inline constexpr std::int64_t kLongestLaneHalves = 36;
 /// Columns that an output of averages that do not overlap is stored to at once, in columns of many channels, at most. (Two threads, as ratios to oneDNN's in the same runs: 4x4/4 over 64 x 64 x 64
 /// 1.53 and 1.32 row by row, 2x2/2 over 256 x 256 x 32 1.25 and 1.09, of bf16 over 112 x 112 x 64 1.13 and 0.74; 7x7/7 over 26 MB 0.67 and 1.32.)
 inline constexpr std::int64_t kMostSpreadColumns = 4;
