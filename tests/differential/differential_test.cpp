@@ -235,6 +235,15 @@ TEST(Differential, EveryWayToDoIt) {
   for (const char* values : {"", " ties", " nan", " zeros"}) {
     for (
         const char* line : {
+            // Unpooled planes that are larger than a band, whose windows share rows or do not.
+            "unpool2d f32 nhwc n1c64 h40w60 k2",
+            "unpool2d f32 nchw n1c2 h200w231 k2",
+            "unpool2d bf16 nhwc n2c70 h41w33 k3 s2 p1",
+            "unpool2d f64 nchw n1c1 h150w160 k3 s2 p1",
+            "unpool3d f32 ndhwc n1c33 d9h13w20 k2",
+            "unpool3d f32 ncdhw n1c2 d9h50w60 k3 s2",
+            "unpool2d i8 nhwc n1c300 h30w31 k2x3",
+            "unpool1d f32 ncw n1c2 w70001 k2",
             "max2d f32 nchw n2c20 h7w7 k2",
             "max2d f32 nchw n3c17 h20w20 k5 s1 p2",
             "max2d u8 nchw n2c70 h9w9 k3 s2 p1",

@@ -421,6 +421,8 @@ const std::vector<Pool> kUnpools = {
     {"2d f64", {.op = Op::max_unpool, .dims = 2, .kernel_size = 13, .stride = 1}, {1, 2, 4, 5}, false, DType::f64},
     {"2d of a given size", {.op = Op::max_unpool, .dims = 2, .kernel_size = 2, .output_size = {9, 9}}, {1, 2, 4, 5}},
     {"3d", {.op = Op::max_unpool, .dims = 3, .kernel_size = {2, 2, 3}}, {1, 2, 2, 3, 4}},
+    {"2d of several bands", {.op = Op::max_unpool, .dims = 2, .kernel_size = 2}, {1, 2, 150, 231}},
+    {"2d of several bands, channels-last", {.op = Op::max_unpool, .dims = 2, .kernel_size = 2}, {1, 64, 20, 60}, true},
 };
 
 TEST(UnpoolIndices, OutsideThePlaneAreRefused) {
@@ -481,6 +483,30 @@ TEST(UnpoolIndices, ThatMeetKeepTheLastValue) {
   for (int i = 0; i < 3; ++i) run.input.set(i, i + 1), run.indices.set_integer(i, 4);
   ASSERT_TRUE(run.run().ok());
   EXPECT_EQ(run.output.values(), (std::vector<double>{0, 0, 0, 0, 3, 0}));
+}
+
+/// Planes that are unpooled in bands, whose indices lead to any of them.
+TEST(UnpoolIndices, ThatLeadToAnyBandKeepTheLastValue) {
+  for (const bool channels_last : {false, true}) {
+    const std::int64_t channels = channels_last ? 32 : 1, height = channels_last ? 40 : 200, width = 231;
+    const Pool pool{
+        "", {.op = Op::max_unpool, .dims = 2, .kernel_size = 2}, {1, channels, height, width}, channels_last};
+    const Plan plan = Plan::make(Pass::forward, input_of(pool), pool.spec);
+    Buffers run(plan);
+    const std::int64_t outputs = height * width;
+    std::vector<double> expected(static_cast<std::size_t>(plan.output().numel()), 0);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      for (std::int64_t i = 0; i < outputs; ++i) {
+        const std::int64_t place = (i * 7919 + c) % (outputs / 3) * 12, value = (i + c) % 251 + 1;
+        run.input.set(c * outputs + i, static_cast<double>(value));
+        run.indices.set_integer(c * outputs + i, place);
+        expected[static_cast<std::size_t>(c * 4 * outputs + place)] = static_cast<double>(value);
+      }
+    }
+    const Status status = run.run();
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(run.output.values(), expected) << (channels_last ? "channels-last" : "planar");
+  }
 }
 
 TEST(UnpoolIndices, AreNotReadWhereTheResultIsEmpty) {
