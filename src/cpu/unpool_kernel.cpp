@@ -94,6 +94,7 @@ bool put(const Stretch& stretch, const T* from, T* to) {
   const auto* indices = static_cast<const Index*>(stretch.indices);
   const std::int64_t first = stretch.first, count = stretch.count;
   const std::uint64_t places = stretch.places;
+#pragma GCC unroll 4
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t index = indices[i * gaps.index];
     if (static_cast<std::uint64_t>(index) - static_cast<std::uint64_t>(first) >= places) return false;
@@ -110,6 +111,7 @@ bool take(const Stretch& stretch, const T* from, T* to) {
   for (std::int64_t begin = 0; begin < stretch.count; begin += kAskedElements) {
     const std::int64_t end = smaller(begin + kAskedElements, stretch.count);
     if (stretch.places_each > 0) ask_for(from, begin + kAskedElements, stretch.places_each);
+#pragma GCC unroll 4
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t index = indices[i * gaps.index];
       if (static_cast<std::uint64_t>(index) >= places) return false;
@@ -331,7 +333,7 @@ std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
     plan.joined = true;
     // Of windows that share next to nothing, every line of the plane has elements that are asked for.
     const std::int64_t each = plan.places / (plan.rows * plan.columns);
-    if (plan.step == 1 && plan.pieces == 1 && described.bytes_moved >= kFetchedBytes && each * size * 2 <= 64)
+    if (plan.step == 1 && plan.pieces == 1 && described.bytes_moved >= kStreamBytes && each * size * 2 <= 64)
       plan.places_each = each;
   }
   auto kernel = std::make_unique<UnpoolKernel>(std::move(plan), described.bytes_moved);
