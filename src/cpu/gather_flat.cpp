@@ -56,7 +56,7 @@ HWY_NOINLINE void GatherDown(const FlatPlan& plan, const FlatOutputs<T>& outputs
   std::copy_n(plan.shifts, kFlatTaps, shifts);
   const T* values = nullptr;
   const std::uint8_t* taps = nullptr;
-  std::int64_t part_end = -1;
+  std::int64_t part_end = -1, before = 0;
   hn::Vec<decltype(d)> sum[kFlatTaps][2];
   CENOTE_UNROLL
   for (int i = 0; i < 2 * kFlatTaps; ++i) sum[i / 2][i % 2] = hn::Zero(d);
@@ -65,12 +65,13 @@ HWY_NOINLINE void GatherDown(const FlatPlan& plan, const FlatOutputs<T>& outputs
     if (o >= 0 && o < rows) {
       if (o >= part_end) {
         const int part = o < plan.safe_first ? 0 : o < plan.safe_end ? 1 : 2;
-        values = outputs.values[part] - outputs.first[part] + x;
-        taps = outputs.taps[part] - outputs.first[part] + x;
+        values = outputs.values[part];
+        taps = outputs.taps[part];
+        before = outputs.first[part] - x;
         part_end = part == 0 ? plan.safe_first : part == 1 ? plan.safe_end : rows;
       }
-      const T* row_values = values + o * pitch;
-      const std::uint8_t* row_taps = taps + o * pitch;
+      const T* row_values = values + (o * pitch - before);
+      const std::uint8_t* row_taps = taps + (o * pitch - before);
       CENOTE_UNROLL
       for (int tap = kFlatTaps - 1; tap >= 0; --tap) {  // outputs ascend
         CENOTE_UNROLL

@@ -37,7 +37,9 @@ bool join_planes(std::int64_t inputs, std::int64_t outputs, std::int64_t inner, 
   plan.index_pitch = plan.planes * outputs;
   plan.planes = 1;
   if (height.kernel > 1 || !is_tiled(width)) return true;
-  const std::int64_t all = height.output * width.input, alike = std::lcm(lanes, width.kernel * inner) / inner;
+  const std::int64_t all = height.output * width.input;
+  std::int64_t alike = std::lcm(lanes, width.kernel * inner) / inner;
+  alike *= ceil_div(kLeastPicked, alike * inner);
   if (all % alike == 0) {
     width.input = alike;
     width.output = alike / width.kernel;

@@ -136,8 +136,8 @@ inline constexpr std::int64_t kFewTaps = 31;
 inline constexpr std::int64_t kTabledTaps = 4096;
 /// Columns a stride apart share what is known about the outputs that see them, up to this stride.
 inline constexpr std::int64_t kGatherPhases = 4;
-/// Unpooled planes, or columns of all channels, that take more than this are unpooled in bands of so many bytes. (Two threads, 2x2 to 64 x 360 x 480:
-/// channels-last 9.9 to 10.3 ms without and 1.5 to 2.0 so, planar 1000 to 1607 us and 1019 to 1495.)
+/// Unpooled columns of all channels that take more than this are unpooled in bands of so many bytes. (Two threads, 2x2 to 64 x 360 x 480: 9.6 to 10.3 ms without and 1.5 to 2.0 so; planes gain
+/// nothing, 1000 to 1607 us and 1019 to 1495.)
 inline constexpr std::int64_t kUnpooledBytes = 256 * 1024;
 /// Units of a scatter, or of unpooling, that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;

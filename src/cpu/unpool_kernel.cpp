@@ -29,14 +29,12 @@ struct UnpoolPlan {
   std::int64_t pieces = 1;     // of the rows of a backward, for threads to share
   std::int64_t chunk = 1;      // channels of a unit
   std::int64_t chunks;         // of a batch entry
-  // Of a forward: rows of so many slices, or rows, of the pooled planes are tried by themselves, as if no index led out of their windows. Then their places stay in a cache from when they are zeroed.
+  // Of a forward in columns: so many slices, or rows, of the pooled side are tried by themselves, as if no index led out of their windows. Then their places stay in a cache from when they are
+  // zeroed.
   std::int64_t band = 0, bands = 0;
   std::int64_t places_each = 0;  // see Stretch
 
   std::int64_t units() const { return problem.batch * chunks * pieces; }
-  /// Channels that a band has, and such groups of them.
-  std::int64_t band_channels() const { return columns_apart ? problem.channels : 1; }
-  std::int64_t band_groups() const { return columns_apart ? 1 : problem.channels; }
   /// The axis that is cut into bands.
   int band_axis() const { return problem.axis[0].output > 1 ? 0 : 1; }
 };
@@ -146,10 +144,9 @@ class Unpooling {
     const int a = plan_.band_axis();
     const Axis& axis = p.axis[a];
     const std::int64_t first = unit % plan_.bands * plan_.band, end = smaller(first + plan_.band, axis.output);
-    const std::int64_t group = unit / plan_.bands;
     const std::int64_t rows = a == 0 ? p.axis[1].output : 1, places = plan_.places / axis.input;
-    return run({group / plan_.band_groups(), group % plan_.band_groups(), plan_.band_channels(), first * rows,
-                end * rows, first == 0 ? 0 : window(axis, first).first * places,
+    return run({unit / plan_.bands, 0, p.channels, first * rows, end * rows,
+                first == 0 ? 0 : window(axis, first).first * places,
                 end == axis.output ? plan_.places : window(axis, end).first * places});
   }
 
@@ -257,7 +254,7 @@ class UnpoolKernel final : public Kernel {
   template <class T>
   Status run_as(const RunArgs& args) const noexcept {
     const Unpooling<T> unpooling(plan_, args);
-    const std::int64_t bands = plan_.problem.batch * plan_.band_groups() * plan_.bands;
+    const std::int64_t bands = plan_.problem.batch * plan_.bands;
     if (bands > 0 && run_all(args, bands, [&](std::int64_t band) { return unpooling.run_band(band); })) return {};
     if (run_all(args, plan_.units(), [&](std::int64_t unit) { return unpooling.run(unit); })) return {};
     return find_invalid_index(plan_.problem, args.saved_indices);
@@ -292,6 +289,13 @@ std::int64_t step_of(const Problem& p, const Layout& l) {
   return positions == 1 ? 1 : step;
 }
 
+/// Whether stretches of outputs along this axis have the places of stretches of the plane, one behind the other: windows that share nothing and begin inside.
+bool has_bands(const Problem& p, int a) {
+  const Axis& axis = p.axis[a];
+  return (a == 0 || p.axis[0].input == 1) && axis.output > 1 && axis.kernel <= axis.stride && axis.dilation == 1 &&
+         axis.pad_begin < axis.kernel && (axis.output - 1) * axis.stride - axis.pad_begin < axis.input;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
@@ -318,12 +322,12 @@ std::unique_ptr<Kernel> make_unpool_kernel(const Described& described) {
   }
   plan.chunks = ceil_div(p.channels, plan.chunk);
   if (!plan.forward) plan.pieces = smaller(plan.rows, ceil_div(kFewestUnits, p.batch * plan.chunks));
-  const std::int64_t wide = plan.places * plan.band_channels() * size;
-  if (plan.forward && wide > kUnpooledBytes && plan.step == plan.band_channels()) {
+  const std::int64_t wide = plan.places * p.channels * size;
+  if (plan.forward && plan.columns_apart && wide > kUnpooledBytes && plan.step == p.channels &&
+      has_bands(p, plan.band_axis())) {
     const std::int64_t outputs = p.axis[plan.band_axis()].output;
     plan.band = larger(1, outputs / ceil_div(wide, kUnpooledBytes));
     plan.bands = ceil_div(outputs, plan.band);
-    if (plan.bands == 1) plan.bands = 0;
   }
   auto follow = [&](const Layout& l) {
     return (height.output == 1 || l.h == width.output * l.w) &&

@@ -16,11 +16,11 @@ namespace {
 constexpr std::int64_t kMostOwnTaps = std::int64_t{1} << 22;
 
 /// Whether enough is folded down for each output.
-bool is_worth_folding(const Problem& p, bool few_rows, std::int64_t taps) {
+bool is_worth_folding(const Problem& p, bool blocks_refused, std::int64_t taps) {
   const std::int64_t outputs = p.axis[0].output * p.axis[1].output * p.axis[2].output;
   const std::int64_t rows = p.axis[0].kernel * p.axis[1].kernel;
   return p.axis[2].input >= kLeastWideColumns && 2 * plane_size(p) >= kLeastWideShare * outputs &&
-         (few_rows || rows >= kLeastWideRows || (rows == 2 && taps >= kLeastWideTaps));
+         (blocks_refused || rows >= kLeastWideRows || (rows == 2 && taps >= kLeastWideTaps));
 }
 
 /// Of the rows of a plane; and of the outputs of a group, and of as many lanes behind them.
@@ -77,7 +77,7 @@ void place_scratch(std::int64_t lanes, WideWindows& plan) {
 }  // namespace
 
 std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows,
-                                         bool few_rows) {
+                                         bool blocks_refused) {
   if (rows == nullptr || rows->plan().inner != 1 || described.problem.pass != Pass::forward) return nullptr;
   const RowPlan& row_plan = rows->plan();
   const Problem& p = row_plan.problem;
@@ -93,7 +93,7 @@ std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Targe
   if ((sums && row_plan.tall) || has_empty_windows(p) || row_plan.table.step != 1) return nullptr;
   const std::int64_t plane_rows = depth.output * height.output;
   if (row_plan.table.first.empty() || plane_rows > kMostRows) return nullptr;
-  if (!is_worth_folding(p, sums || few_rows, row_plan.table.most) || width.input > kWidestRow ||
+  if (!is_worth_folding(p, sums || blocks_refused, row_plan.table.most) || width.input > kWidestRow ||
       width.output > kWidestRow)
     return nullptr;
   const DensePlanes source = dense_planes(p, p.input, true), result = dense_planes(p, p.output, false);
@@ -114,7 +114,7 @@ std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Targe
   plan.row_step = height.dilation * plan.width;
   const std::int64_t vectors = ceil_div(plan.width, folds.lanes);
   plan.row_pitch = vectors * folds.lanes;
-  plan.vectors = vectors == 1 ? 1 : vectors % 4 == 0 || vectors % 4 == 3 ? 4 : 2;
+  plan.vectors = vectors == 1 ? 1 : vectors > 3 && (vectors % 4 == 0 || vectors % 4 == 3) ? 4 : 2;
   const std::int64_t row_bytes = larger(plan.row_pitch, plan.columns) * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t most = larger(1, kWideBytes / row_bytes);
   // Few rows are shared between threads column by column.

@@ -5,8 +5,8 @@
 
 namespace cenote::simd {
 
-/// Nothing where another way is faster. `few_rows`: maxima of windows of few rows, too, which are for blocks where those take them.
+/// Nothing where another way is faster. `blocks_refused`: asked again, for maxima of windows of few rows, too, which blocks are faster for where they take them.
 std::unique_ptr<Kernel> make_wide_kernel(const Described& described, const Target& target, const RowWork* rows,
-                                         bool few_rows);
+                                         bool blocks_refused);
 
 }  // namespace cenote::simd

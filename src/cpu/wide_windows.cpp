@@ -74,10 +74,9 @@ class WideFolder {
     }
     const std::int64_t outputs = rows * plan_.columns;
     float* to = target_ + first * plan_.columns;
-    const float* divisors = plan_.divisors.each.data();
-    if (plan_.divisors.all == 0) divisors += first % static_cast<std::int64_t>(plan_.seen.size()) * plan_.columns;
+    const std::int64_t divisor = first % static_cast<std::int64_t>(plan_.seen.size()) * plan_.columns;
     for (std::int64_t q = 0; q < outputs; q += kLanes) {
-      const V result = kFold == Fold::sum ? SumAlong(q, divisors + q) : MaxAlong<kFold>(q);
+      const V result = kFold == Fold::sum ? SumAlong(q, divisor + q) : MaxAlong<kFold>(q);
       if (q + kLanes <= outputs) {
         hn::StoreU(result, D(), to + q);
       } else {
@@ -207,8 +206,8 @@ class WideFolder {
     }
   }
 
-  /// A vector of sums, from output q of the group on, divided.
-  HWY_INLINE V SumAlong(std::int64_t q, const float* divisors) const {
+  /// A vector of sums, from output q of the group on, divided. `divisor`: the first of its divisors, where they differ.
+  HWY_INLINE V SumAlong(std::int64_t q, std::int64_t divisor) const {
     const D d;
     V total = hn::Zero(d);
     if (plan_.in_lanes) {
@@ -222,7 +221,7 @@ class WideFolder {
     }
     const SliceDivisors& by = plan_.divisors;
     if (by.multiplies) return hn::Mul(total, hn::Set(d, 1 / by.all));
-    return Quotient(d, total, by.all != 0 ? hn::Set(d, by.all) : hn::LoadU(d, divisors), by.all < 0);
+    return Quotient(d, total, by.all != 0 ? hn::Set(d, by.all) : hn::LoadU(d, by.each.data() + divisor), by.all < 0);
   }
 
   /// A vector of maxima. Of equal ones the one of the first row is kept, in a row the first.
