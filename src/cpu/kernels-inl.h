@@ -6,16 +6,16 @@
 #define CENOTE_CPU_KERNELS_INL_H_
 #endif
 
-#include "cpu/collect_planes-inl.h"
-#include "cpu/expand_planes-inl.h"
-#include "cpu/gather-inl.h"
-#include "cpu/gather_columns-inl.h"
-#include "cpu/gather_planes-inl.h"
+#include "cpu/gradients/collect_planes-inl.h"
+#include "cpu/gradients/expand_planes-inl.h"
+#include "cpu/gradients/gather-inl.h"
+#include "cpu/gradients/gather_columns-inl.h"
+#include "cpu/gradients/gather_planes-inl.h"
+#include "cpu/gradients/scatter-inl.h"
 #include "cpu/kernels.hpp"
-#include "cpu/scatter-inl.h"
-#include "cpu/strips-inl.h"
-#include "cpu/sum_backward-inl.h"
-#include "cpu/whole_planes-inl.h"
+#include "cpu/planes/strips-inl.h"
+#include "cpu/planes/whole_planes-inl.h"
+#include "cpu/rows/sum_backward-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {

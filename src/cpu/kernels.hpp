@@ -1,13 +1,13 @@
 // The row kernels of one element type on one instruction set.
 #pragma once
 
-#include "cpu/collect_planes.hpp"
-#include "cpu/expand_planes.hpp"
-#include "cpu/gather_planes.hpp"
-#include "cpu/rows.hpp"
-#include "cpu/scatter.hpp"
-#include "cpu/strips.hpp"
-#include "cpu/whole_planes.hpp"
+#include "cpu/gradients/collect_planes.hpp"
+#include "cpu/gradients/expand_planes.hpp"
+#include "cpu/gradients/gather_planes.hpp"
+#include "cpu/gradients/scatter.hpp"
+#include "cpu/planes/strips.hpp"
+#include "cpu/planes/whole_planes.hpp"
+#include "cpu/rows/rows.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // What averages are divided by, and how sums of powers become norms, for kernels that go through planes a slice at a time.
 #pragma once
 
-#include "cpu/rows.hpp"
+#include "cpu/rows/rows.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cpu/check_indices.hpp"
-#include "cpu/row_work.hpp"
+#include "cpu/rows/row_work.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/split.hpp"
 
