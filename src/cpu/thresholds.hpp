@@ -172,6 +172,9 @@ inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;
 /// 2507; 3x3/2 over 109 x 109 1642, 1733, 1911, and 2295 where nothing is fetched. Fetched as it lies in memory and not as strips read it, the first took
 /// 1606 where it had taken 2826.) The most outputs of a plane that may have a table.
 inline constexpr std::int64_t kStripBytes = 8 * 1024;
+/// Outputs of planes that one strip each covers whose indices are put together, at least: an eighth of an L1 as 4-byte codes. (Two threads, plane by plane and so: 2x2/2 over 64 planes
+/// of 7 x 7 1.79 us and 0.74, over 4096 of 14 x 14 87 and 56, 3x3/1 over 1024 of 12 x 12 41 and 34.)
+inline constexpr std::int64_t kNarrowOutputs = 1024;
 /// Rows of outputs that strips are folded of at least. (Two threads: 2x2/2 over 64 planes of 388 x 388 770 us with two rows, 655 with four, 667 with eight; of f16 over 16 of 1000 x 1000 608 with one, 472, 490. In bands,
 /// as memory lies: 1285, where strips of f32 take 1580 with one and 1360 to 1440 with four.)
 inline constexpr std::int64_t kFewestStripRows = 4;

@@ -248,6 +248,10 @@ TEST(Differential, EveryWayToDoIt) {
             "unpool2d f32 nhwc n1c64 h30w60 k2 s3 p1",
             "unpool3d f32 ndhwc n1c64 d1h40w60 k2",
             "max2d f32 nchw n2c20 h7w7 k2",
+            // Narrow planes, more of them than have their indices put together.
+            "max2d f32 nchw n3c170 h7w7 k2 ties fwd",
+            "max2d f32 nchw n3c70 h12w12 k3 s1 p1 neginf fwd",
+            "max2d f32 nchw n2c151 h9w13 k3 s2 p1x0 ceil fwd",
             "max2d f32 nchw n3c17 h20w20 k5 s1 p2",
             "max2d u8 nchw n2c70 h9w9 k3 s2 p1",
             "max2d f64 nchw n2c9 h13w14 k3 s1 p1",

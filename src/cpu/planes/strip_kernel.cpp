@@ -62,7 +62,8 @@ void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, S
   plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, sizeof(std::int32_t));
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
   plan.result_at = take(plan.staged ? results : 0, element);
-  plan.codes_at = take(with_indices ? results : 0, sizeof(std::int32_t));
+  plan.narrow_planes = with_indices && plan.index_pitch == slice * plan.slices ? ceil_div(kNarrowOutputs, slice) : 0;
+  plan.codes_at = take(with_indices ? larger(results, plan.narrow_planes * slice) : 0, sizeof(std::int32_t));
   plan.bytes = at;
 }
 

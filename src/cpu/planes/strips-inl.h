@@ -55,7 +55,7 @@ struct Strip {
   T* to;
   CodeOf<C>* codes;
   std::uintptr_t fetch = 0;  // where to fetch early from, 0: nowhere; a number, for it may lie beyond the tensor
-  std::int64_t planes = 1;   // that follow each other: their strips are alike, and none has codes
+  std::int64_t planes = 1;   // that follow each other: their strips are alike
 };
 
 /// The whole of a vector, or as many of its lanes as there is room for. (There is no masked store of halves everywhere: they always have room.)
@@ -119,12 +119,13 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   const T* from = strip.from;
   std::int64_t y = 0;  // the next input row
   // Positions of its first taps, where those are the indices.
-  auto row_codes = hn::Zero(di), next_codes = hn::Zero(di);
+  auto plane_codes = hn::Zero(di), next_codes = hn::Zero(di);
   const std::int64_t first_y = strip.first_row * kStride - plan.top;
   if (kIndexed && plan.flat) {
-    row_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + first_y) * pitch)));
+    plane_codes = hn::Add(lane_columns, hn::Set(di, static_cast<Code>((strip.slice * heights + first_y) * pitch)));
     next_codes = hn::Set(di, static_cast<Code>(row_step * pitch));
   }
+  auto row_codes = plane_codes;
   const std::int64_t tap_code = kDilated && plan.flat ? step : 1, deep_code = plan.flat ? heights * pitch : 0;
   auto fold_row = [&](auto& row, auto deep) HWY_ATTR CENOTE_ALWAYS_INLINE {
     hn::Vec<D> v[kTaps];
@@ -140,12 +141,20 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
         for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadLanes(d, at + tap * step);
       } else {
         static_assert(kStride == 2);
-        const std::size_t n = hn::Lanes(d);
+        // Where short vectors are half of the longest, one of those holds all that they take: a permutation each instead of two.
+        constexpr bool kHalfVectors = std::is_same_v<T, float> && 2 * hn::MaxLanes(d) * sizeof(C) <= HWY_MAX_BYTES;
         CENOTE_UNROLL
         for (int tap = 0; tap < kTaps; tap += 2) {
-          const auto low = LoadLanes(d, at + tap), high = LoadLanes(d, at + tap + n);
-          v[tap] = hn::ConcatEven(d, high, low);
-          if (tap + 1 < kTaps) v[tap + 1] = hn::ConcatOdd(d, high, low);
+          if constexpr (kHalfVectors) {
+            const hn::Twice<D> both;
+            const auto pairs = hn::LoadU(both, at + tap);
+            v[tap] = hn::LowerHalf(d, hn::ConcatEven(both, pairs, pairs));
+            if (tap + 1 < kTaps) v[tap + 1] = hn::LowerHalf(d, hn::ConcatOdd(both, pairs, pairs));
+          } else {
+            const auto low = LoadLanes(d, at + tap), high = LoadLanes(d, at + tap + hn::Lanes(d));
+            v[tap] = hn::ConcatEven(d, high, low);
+            if (tap + 1 < kTaps) v[tap + 1] = hn::ConcatOdd(d, high, low);
+          }
         }
       }
       if (padded) {
@@ -181,13 +190,15 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
   Row row[kDeep * kTaps];
   T* HWY_RESTRICT to = strip.to;
   Code* HWY_RESTRICT codes = strip.codes;
-  const std::int32_t* HWY_RESTRICT first_codes = strip.first_codes;
+  const std::int32_t* HWY_RESTRICT first_codes = nullptr;
   const auto row_code = static_cast<Code>(plan.flat ? 0 : kTaps);  // between the taps of two rows
   const std::int64_t apart = row_step * columns;
   std::int64_t room = strip.room;
   auto nans = hn::MaskFromVec(hn::Zero(d)), zeros = nans;
   for (std::int64_t plane = 0; plane < strip.planes; ++plane) {
     y = first_y;
+    row_codes = plane_codes;
+    first_codes = strip.first_codes;
     CENOTE_UNROLL
     for (int i = 0; i < kKept; ++i) {
       fold_row(row[i], kFirst);
@@ -320,10 +331,10 @@ struct Strips {
   }
 };
 
-/// Planes from `plane` on that one strip each covers, folded straight to where they belong. Returns how many were.
+/// Planes from `plane` on that one strip each covers, folded straight to where they belong, their codes to `codes`. Returns how many were.
 template <Fold kFold, class T, class C>
 std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& strips, std::int64_t plane,
-                              std::int64_t end, const T* source, T* target) {
+                              std::int64_t end, const T* source, T* target, CodeOf<C>* codes) {
   const std::int64_t outputs = plan.rows * plan.columns;
   if (plan.staged || plan.slices != 1 || plan.together != 1 || plan.kept != 0 || plan.row_step != 1 ||
       plan.columns > strips.lanes || plan.target_pitch != outputs || plane * plan.source_pitch < plan.left) {
@@ -332,16 +343,17 @@ std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& 
   end = smaller(end, (plan.extent - plan.reach) / plan.source_pitch + 1);  // what is read must be there
   if (plan.powers.roots)
     end = smaller(end, plane + larger(1, kTileBytes / (outputs * static_cast<std::int64_t>(sizeof(T)))));
+  if (kFold == Fold::max_indexed) end = smaller(end, plane + plan.narrow_planes);
   if (plan.extent < plan.reach || plane >= end) return 0;
   strips.fold(plan, {.from = source + plane * plan.source_pitch - plan.left,
                      .slice = 0,
                      .column = 0,
                      .first_row = 0,
                      .end_row = plan.rows,
-                     .first_codes = nullptr,
+                     .first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data(),
                      .room = (end - plane) * outputs,
                      .to = target + plane * outputs,
-                     .codes = nullptr,
+                     .codes = codes,
                      .planes = end - plane});
   if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
     for (std::int64_t i = plane; plan.powers.roots && i < end; ++i)
@@ -478,10 +490,13 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t plane = unit / plan.parts, part = unit % plan.parts;
     const T* source = static_cast<const T*>(pointers.source);
-    if constexpr (kFold != Fold::max_indexed && std::is_same_v<T, C>) {
-      const std::int64_t done =
-          plan.parts > 1 ? 0 : FoldNarrowPlanes(plan, strips, plane, end, source, static_cast<T*>(pointers.target));
+    if constexpr (std::is_same_v<T, C>) {
+      T* const results = static_cast<T*>(pointers.target);
+      const std::int64_t done = plan.parts > 1 ? 0 : FoldNarrowPlanes(plan, strips, plane, end, source, results, codes);
       if (done > 0) {
+        T* const first = results + plane * outputs;
+        if (puts)
+          PutResults(plan, first, first, done * outputs, codes, pointers.indices, plane * plan.index_pitch, writers);
         unit += done - 1;
         continue;
       }

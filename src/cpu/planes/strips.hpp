@@ -29,6 +29,9 @@ struct StripPlan {
   bool flat;                             // indices are positions
   DType index_dtype;
 
+  std::int64_t
+      narrow_planes;  // maxima with indices: planes whose codes there is room for; 0 where they do not follow each other
+
   std::vector<RowRange> depth_rows;  // the slices of each output slice
   std::int64_t together;             // slices of a window that are folded at once
   std::int64_t kept;                 // slices that are kept, 0 where each output slice is folded from one alone
