@@ -72,6 +72,10 @@ TEST(Differential, ThreadCounts) {
            "fmax2d f32 nchw n2c16 h100w101 k2 out40x41",
            "unpool2d f32 nchw n2c16 h50w51 k3 s2",
            "max1d i8 ncw n2c17 w30011 k9 s1 p4",
+           // Narrow planes of halves, whose vectors reach into planes of other units.
+           "max2d f16 nchw n8c301 h7w7 k2 fwd",
+           "max2d bf16 nchw n8c401 h5w6 k3 s2 fwd",
+           "avg2d f16 nchw n8c1001 h4w4 k2 fwd",
            // Few narrow planes, whose rows end in the midst of a vector and belong to several units.
            "max3d f32 ncdhw n1c6 d8h390w21 k2x2x2 s2x2x2 fwd",
            "avg3d f32 ncdhw n1c6 d8h390w21 k2x2x2 s2x2x2 fwd",
@@ -252,6 +256,9 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nchw n3c170 h7w7 k2 ties fwd",
             "max2d f32 nchw n3c70 h12w12 k3 s1 p1 neginf fwd",
             "max2d f32 nchw n2c151 h9w13 k3 s2 p1x0 ceil fwd",
+            "max2d bf16 nchw n3c170 h7w7 k2 zeros fwd",
+            "max2d f16 nchw n1c301 h2w2 k2 nan fwd",
+            "avg2d f16 nchw n3c170 h7w7 k3 s2 p1 fwd",
             "max2d f32 nchw n3c17 h20w20 k5 s1 p2",
             "max2d u8 nchw n2c70 h9w9 k3 s2 p1",
             "max2d f64 nchw n2c9 h13w14 k3 s1 p1",

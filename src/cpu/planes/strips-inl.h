@@ -286,7 +286,7 @@ struct Strips {
   static constexpr std::size_t kFew = 32 / sizeof(C);
 
   StripFn<T, C> fold;
-  std::int64_t lanes;
+  std::int64_t lanes, stored;  // of results, and those that a store without a mask takes
 
   explicit Strips(const StripPlan& plan) {
     // The shorter the vectors, the fewer of them cross a line. (Values that keys could not tell are rare.)
@@ -295,8 +295,11 @@ struct Strips {
     using Short = std::conditional_t<kRare, Long, hn::CappedTag<C, kFew>>;
     const bool few = plan.columns <= static_cast<std::int64_t>(kFew);
     fold = few ? ChooseStrip<kFold, Short, T>(plan) : ChooseStrip<kFold, Long, T>(plan);
-    lanes = static_cast<std::int64_t>(few ? hn::Lanes(Short()) : hn::Lanes(Long()));
+    lanes = stored = static_cast<std::int64_t>(few ? hn::Lanes(Short()) : hn::Lanes(Long()));
   }
+
+  /// Planes that one strip each covers.
+  void FoldPlanes(const StripPlan& plan, const Strip<T, C>& strip) const { fold(plan, strip); }
 
   /// Output rows [first_row, end_row) of a slice. `to`, `codes` and `first_codes` are those of the first of them.
   StripDoubts FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row,
@@ -331,44 +334,32 @@ struct Strips {
   }
 };
 
-/// Planes from `plane` on that one strip each covers, folded straight to where they belong, their codes to `codes`. Returns how many were.
-template <Fold kFold, class T, class C>
-std::int64_t FoldNarrowPlanes(const StripPlan& plan, const Strips<kFold, T, C>& strips, std::int64_t plane,
-                              std::int64_t end, const T* source, T* target, CodeOf<C>* codes) {
-  const std::int64_t outputs = plan.rows * plan.columns;
-  if (plan.staged || plan.slices != 1 || plan.together != 1 || plan.kept != 0 || plan.row_step != 1 ||
-      plan.columns > strips.lanes || plan.target_pitch != outputs || plane * plan.source_pitch < plan.left) {
-    return 0;
-  }
-  end = smaller(end, (plan.extent - plan.reach) / plan.source_pitch + 1);  // what is read must be there
-  if (plan.powers.roots)
-    end = smaller(end, plane + larger(1, kTileBytes / (outputs * static_cast<std::int64_t>(sizeof(T)))));
-  if (kFold == Fold::max_indexed) end = smaller(end, plane + plan.narrow_planes);
-  if (plan.extent < plan.reach || plane >= end) return 0;
-  strips.fold(plan, {.from = source + plane * plan.source_pitch - plan.left,
-                     .slice = 0,
-                     .column = 0,
-                     .first_row = 0,
-                     .end_row = plan.rows,
-                     .first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data(),
-                     .room = (end - plane) * outputs,
-                     .to = target + plane * outputs,
-                     .codes = codes,
-                     .planes = end - plane});
-  if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
-    for (std::int64_t i = plane; plan.powers.roots && i < end; ++i)
-      TakeRoots(plan.powers, 0, outputs, target + i * outputs);
-  }
-  return end - plane;
-}
-
 /// Strips of keys, and again of values where keys cannot tell.
 template <class T, class C>
 struct KeyStrips {
   Strips<Fold::max, T, Key> keys;
   Strips<Fold::max, T, C> values;
+  std::int64_t lanes, stored;
 
-  explicit KeyStrips(const StripPlan& plan) : keys(plan), values(plan) {}
+  explicit KeyStrips(const StripPlan& plan)
+      : keys(plan), values(plan), lanes(smaller(keys.lanes, values.lanes)), stored(larger(keys.lanes, values.lanes)) {}
+
+  void FoldPlanes(const StripPlan& plan, const Strip<T, C>& strip) const {
+    if (plan.keys) {
+      const StripDoubts doubts = keys.fold(plan, {.from = strip.from,
+                                                  .end_row = plan.rows,
+                                                  .first_codes = nullptr,
+                                                  .room = strip.room,
+                                                  .to = strip.to,
+                                                  .codes = nullptr,
+                                                  .planes = strip.planes});
+      bool doubtful = doubts.nan;
+      for (std::int64_t i = 0; doubts.zero && !doubtful && i < strip.planes; ++i)
+        doubtful = HasMinusZeros(plan, strip.from + plan.left + i * plan.source_pitch, 0, plan.rows);
+      if (!doubtful) return;
+    }
+    values.fold(plan, strip);
+  }
 
   void FoldBand(const StripPlan& plan, const T* from, std::int64_t slice, std::int64_t first_row, std::int64_t end_row,
                 const std::int32_t*, std::int64_t room, T* to, CodeOf<C>* codes) const {
@@ -400,6 +391,41 @@ struct KeyStrips {
     return !hn::AllFalse(d, any);
   }
 };
+
+/// Planes from `plane` on that one strip each covers, folded straight to where they belong, their codes to `codes`. Returns how many were.
+template <Fold kFold, class T, class C, class AnyStrips>
+std::int64_t FoldNarrowPlanes(const StripPlan& plan, const AnyStrips& strips, std::int64_t plane, std::int64_t end,
+                              const T* source, T* target, CodeOf<C>* codes) {
+  // Halves have no stores with masks: what a row leaves behind its end the next one overwrites, but for that of the last planes.
+  constexpr bool kMasked = std::is_same_v<T, C>;
+  const std::int64_t outputs = plan.rows * plan.columns;
+  if (plan.streams || (kMasked && plan.staged) || plan.slices != 1 || plan.together != 1 || plan.kept != 0 ||
+      plan.row_step != 1 || plan.columns > strips.lanes || plan.target_pitch != outputs ||
+      plane * plan.source_pitch < plan.left) {
+    return 0;
+  }
+  if (!kMasked) end -= ceil_div(strips.stored - plan.columns, outputs);
+  end = smaller(end, (plan.extent - plan.reach) / plan.source_pitch + 1);  // what is read must be there
+  if (plan.powers.roots || !kMasked)
+    end = smaller(end, plane + larger(1, kTileBytes / (outputs * static_cast<std::int64_t>(sizeof(T)))));
+  if (kFold == Fold::max_indexed) end = smaller(end, plane + plan.narrow_planes);
+  if (plan.extent < plan.reach || plane >= end) return 0;
+  strips.FoldPlanes(plan, {.from = source + plane * plan.source_pitch - plan.left,
+                           .slice = 0,
+                           .column = 0,
+                           .first_row = 0,
+                           .end_row = plan.rows,
+                           .first_codes = plan.first_codes.empty() ? nullptr : plan.first_codes.data(),
+                           .room = (end - plane) * outputs,
+                           .to = target + plane * outputs,
+                           .codes = codes,
+                           .planes = end - plane});
+  if constexpr (kFold == Fold::sum && std::is_same_v<T, float>) {
+    for (std::int64_t i = plane; plan.powers.roots && i < end; ++i)
+      TakeRoots(plan.powers, 0, outputs, target + i * outputs);
+  }
+  return end - plane;
+}
 
 /// An output slice from the slices of its windows, in order.
 template <Fold kFold, class C, class T>
@@ -490,18 +516,17 @@ void FoldPlanesInStrips(const StripPlan& plan, const RowPointers& pointers, std:
   for (std::int64_t unit = begin; unit < end; ++unit) {
     const std::int64_t plane = unit / plan.parts, part = unit % plan.parts;
     const T* source = static_cast<const T*>(pointers.source);
-    if constexpr (std::is_same_v<T, C>) {
-      T* const results = static_cast<T*>(pointers.target);
-      const std::int64_t done = plan.parts > 1 ? 0 : FoldNarrowPlanes(plan, strips, plane, end, source, results, codes);
-      if (done > 0) {
-        T* const first = results + plane * outputs;
-        if (puts)
-          PutResults(plan, first, first, done * outputs, codes, pointers.indices, plane * plan.index_pitch, writers);
-        unit += done - 1;
-        continue;
-      }
+    T* const results = static_cast<T*>(pointers.target);
+    const std::int64_t narrow =
+        plan.parts > 1 ? 0 : FoldNarrowPlanes<kFold, T, C>(plan, strips, plane, end, source, results, codes);
+    if (narrow > 0) {
+      T* const first = results + plane * outputs;
+      if (puts)
+        PutResults(plan, first, first, narrow * outputs, codes, pointers.indices, plane * plan.index_pitch, writers);
+      unit += narrow - 1;
+      continue;
     }
-    T* target = static_cast<T*>(pointers.target) + plane * plan.target_pitch;
+    T* target = results + plane * plan.target_pitch;
     auto readable = [&](std::int64_t z, std::int64_t row, std::int64_t end_row) {
       return ReadableSlice(plan, source, plane, z, row, end_row, scratch);
     };
