@@ -56,9 +56,11 @@ constexpr RowKernels MakeKernels() {
       k.expand_planes = ExpandPlanes<T>;
       k.collect_planes = CollectPlanes<T>;
       k.max_planes = MaxOfWholePlanes<T, M>;
+      k.sum_strips = FoldPlanesInStrips<Fold::sum, T, C>;
+    }
+    if constexpr (kHasStrips) {
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;
-      k.sum_strips = FoldPlanesInStrips<Fold::sum, T, C>;
     }
 #endif
     k.max_absolute = k.min_absolute = FoldRows<Fold::max, Map::absolute, T, M>;

@@ -45,6 +45,7 @@ void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {
 }
 
 void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, StripPlan& plan) {
+  const std::size_t code = larger(element, sizeof(std::int32_t));
   std::size_t at = 0;
   const auto take = [&](std::int64_t elements, std::size_t size) {
     const std::size_t start = at;
@@ -59,11 +60,11 @@ void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, S
           : smaller(plan.heights, (plan.band - 1) * plan.stride + (plan.taps - 1) * plan.row_step + 1);
   plan.packed_at = take(plan.left + (rows - 1) * plan.width + larger(plan.row_reach, plan.width), element);
   plan.slices_at = take(plan.kept * plan.slice_pitch, element);
-  plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, sizeof(std::int32_t));
+  plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, code);
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
   plan.result_at = take(plan.staged ? results : 0, element);
   plan.narrow_planes = with_indices && plan.index_pitch == slice * plan.slices ? ceil_div(kNarrowOutputs, slice) : 0;
-  plan.codes_at = take(with_indices ? larger(results, plan.narrow_planes * slice) : 0, sizeof(std::int32_t));
+  plan.codes_at = take(with_indices ? larger(results, plan.narrow_planes * slice) : 0, code);
   plan.bytes = at;
 }
 
@@ -103,11 +104,11 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
                                    [](const Axis& axis) { return axis.rule == WindowRule::sliding; });
   if (!sliding || depth.dilation != 1 || has_empty_windows(p) || row_plan.source_rows[0].empty()) return nullptr;
 
-  auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  auto lanes = static_cast<std::int64_t>(kernels.vector_bytes) / larger(size, sizeof(float));
   // Rows of dilated windows that follow each other are not folded one after the other: none may write beyond its end.
   const bool dilated = height.dilation > 1 || width.dilation > 1;
   if (dilated && (sums || width.output < lanes)) return nullptr;
-  const bool halves = size_of(p.dtype) != sizeof(float);
+  const bool halves = size < static_cast<std::int64_t>(sizeof(float));
   StripPlan plan{};
   // Columns are numbered in the lanes of keys, from the padding in front to the last vector's end.
   const bool numbered = width.input <= std::numeric_limits<std::int16_t>::max() / 2;

@@ -80,6 +80,16 @@ struct StripRow<Fold::sum, kTaps, D> {
   hn::Vec<D> taps[kTaps];
 };
 
+/// The codes of first taps, which are 32 bits wide in the plan.
+template <class DI>
+HWY_INLINE hn::Vec<DI> LoadFirstCodes(DI di, const std::int32_t* from) {
+  if constexpr (sizeof(hn::TFromD<DI>) == sizeof(*from)) {
+    return hn::LoadU(di, from);
+  } else {
+    return hn::PromoteTo(di, hn::LoadU(hn::Rebind<std::int32_t, DI>(), from));
+  }
+}
+
 template <class D, Fold kFold>
 HWY_INLINE hn::Vec<hn::RebindToSigned<D>> CodesOf(D, const Accumulator<D, kFold, false>& a) {
   if constexpr (kFold == Fold::max_indexed) {
@@ -234,7 +244,7 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
         if constexpr (kIndexed) {
           if (first_codes != nullptr) {
             // Where all taps are as low as the identity, the first inside the input is the one.
-            a.First(d, identity, [&]() HWY_ATTR { return hn::LoadU(di, first_codes); });
+            a.First(d, identity, [&]() HWY_ATTR { return LoadFirstCodes(di, first_codes); });
             a.Next(d, row[0].value, [&]() HWY_ATTR { return CodesOf(d, row[0]); });
             first_codes += apart;
           }
@@ -441,7 +451,7 @@ void FoldSlices(const StripPlan& plan, const RowRange& depth, const T* slices, c
   for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
     Accumulator<decltype(d), kFold, false> a;
     a.First(d, hn::Set(d, IdentityOf<kFold, C>()),
-            [&]() HWY_ATTR { return first_codes != nullptr ? hn::LoadU(di, first_codes + i) : hn::Zero(di); });
+            [&]() HWY_ATTR { return first_codes != nullptr ? LoadFirstCodes(di, first_codes + i) : hn::Zero(di); });
     for (std::int64_t z = 0; z < depth.count; ++z) {
       const std::int64_t at = places[z] + i;
       auto code = [&]() HWY_ATTR {
