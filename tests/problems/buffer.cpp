@@ -144,16 +144,21 @@ template std::vector<std::int64_t> Buffer::load() const;
 
 std::string Buffer::stray_write() const {
   const auto size = static_cast<std::int64_t>(size_of(desc_.dtype));
-  std::vector<bool> is_element(bytes_.size(), false);
-  for (std::int64_t offset : offsets_) {
-    std::fill_n(is_element.begin() + origin_ + offset * size, size, true);
+  std::vector<char> is_element(static_cast<std::size_t>((end_ - begin_) / size), 0);
+  for (std::int64_t offset : offsets_) is_element[static_cast<std::size_t>((origin_ - begin_) / size + offset)] = 1;
+  const auto first_touched = [&](std::int64_t from, std::int64_t to) {
+    return std::find_if(bytes_.begin() + from, bytes_.begin() + to, [](std::byte b) { return b != kPoison; }) -
+           bytes_.begin();
+  };
+  const auto all = static_cast<std::int64_t>(bytes_.size());
+  std::int64_t stray = first_touched(0, begin_), to = begin_;
+  for (std::size_t i = 0; stray == to && i < is_element.size(); ++i) {
+    const std::int64_t from = begin_ + static_cast<std::int64_t>(i) * size;
+    to = from + size;
+    stray = is_element[i] != 0 ? to : first_touched(from, to);
   }
-  for (std::size_t i = 0; i < bytes_.size(); ++i) {
-    if (!is_element[i] && bytes_[i] != kPoison) {
-      return byte_message("written outside its elements,", static_cast<std::int64_t>(i), origin_);
-    }
-  }
-  return {};
+  if (stray == to) stray = first_touched(end_, to = all);
+  return stray == to ? "" : byte_message("written outside its elements,", stray, origin_);
 }
 
 std::string Buffer::changed() const {
