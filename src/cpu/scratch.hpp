@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <thread>
@@ -25,8 +26,7 @@ class ScratchPool {
       : slots_(slots), bytes_((bytes + 63) / 64 * 64 + 64), taken_(new Flag[slots]) {
     memory_.reset(static_cast<char*>(std::aligned_alloc(64, slots_ * bytes_)));
     if (!memory_) throw std::bad_alloc();
-    for (std::size_t i = 0; i < slots_ * bytes_; ++i)
-      memory_.get()[i] = 0;  // lanes beyond a row are computed with, never used
+    std::memset(memory_.get(), 0, slots_ * bytes_);  // lanes beyond a row are computed with, never used
   }
 
   /// A slot, given back on destruction.
