@@ -33,21 +33,32 @@ void visit_real(DType dtype, const Body& body) {
   dtype == DType::f32 ? body(float{}) : body(double{});
 }
 
-/// op(a) op(b), off the tape; `transpose` says which of them are transposed.
-Tensor product(const Tensor& a, bool transpose_a, const Tensor& b, bool transpose_b) {
+enum class Transposed { none, left, right };
+
+/// out += op(left) op(right), all of them rows one after the other: the one place where Eigen multiplies.
+template <class T>
+void add_product(const ConstMap<T>& left, const ConstMap<T>& right, Transposed which, Map<T> out) {
+  switch (which) {
+    case Transposed::none: out.noalias() += left * right; return;
+    case Transposed::left: out.noalias() += left.transpose() * right; return;
+    case Transposed::right: out.noalias() += left * right.transpose(); return;
+  }
+}
+
+template <class T>
+ConstMap<T> as_map(const Matrix<T>& matrix) {
+  return {matrix.data(), matrix.rows(), matrix.cols()};
+}
+
+/// op(a) op(b), off the tape.
+Tensor product(const Tensor& a, const Tensor& b, Transposed which) {
   const Tensor left = a.detach().contiguous(), right = b.detach().contiguous();
-  Tensor result = empty({left.size(transpose_a ? 1 : 0), right.size(transpose_b ? 0 : 1)}, {.dtype = a.dtype()});
+  Tensor result = zeros({left.size(which == Transposed::left ? 1 : 0), right.size(which == Transposed::right ? 0 : 1)},
+                        {.dtype = a.dtype()});
   visit_real(a.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const ConstMap<T> l(left.data<T>(), left.size(0), left.size(1)), r(right.data<T>(), right.size(0), right.size(1));
-    Map<T> out(result.data<T>(), result.size(0), result.size(1));
-    if (transpose_a) {
-      out.noalias() = l.transpose() * r;
-    } else if (transpose_b) {
-      out.noalias() = l * r.transpose();
-    } else {
-      out.noalias() = l * r;
-    }
+    add_product<T>({left.data<T>(), left.size(0), left.size(1)}, {right.data<T>(), right.size(0), right.size(1)}, which,
+                   {result.data<T>(), result.size(0), result.size(1)});
   });
   return result;
 }
@@ -126,13 +137,13 @@ Patches patches_of(const Tensor& input, const Tensor& weight, const Convolution&
 }
 
 Tensor convolve(const Tensor& input, const Tensor& weight, const Patches& p) {
-  Tensor output = empty({input.size(0), weight.size(0), p.out_height, p.out_width}, {.dtype = input.dtype()});
+  Tensor output = zeros({input.size(0), weight.size(0), p.out_height, p.out_width}, {.dtype = input.dtype()});
   visit_real(input.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const ConstMap<T> w(weight.data<T>(), weight.size(0), p.rows());
     for (std::int64_t n = 0; n < input.size(0); ++n) {
-      Map<T> out(output[n].data<T>(), weight.size(0), p.columns());
-      out.noalias() = w * p.gather(input[n].data<T>());
+      add_product<T>(w, as_map(p.gather(input[n].data<T>())), Transposed::none,
+                     {output[n].data<T>(), weight.size(0), p.columns()});
     }
   });
   return output;
@@ -144,11 +155,12 @@ Gradients convolve_backward(const Tensor& grad, const Tensor& input, const Tenso
   visit_real(input.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const ConstMap<T> w(weight.data<T>(), weight.size(0), p.rows());
-    Map<T> gw(grad_weight.data<T>(), weight.size(0), p.rows());
     for (std::int64_t n = 0; n < input.size(0); ++n) {
       const ConstMap<T> g(grad_output[n].data<T>(), weight.size(0), p.columns());
-      gw.noalias() += g * p.gather(input[n].data<T>()).transpose();
-      const Matrix<T> patches = w.transpose() * g;
+      add_product<T>(g, as_map(p.gather(input[n].data<T>())), Transposed::right,
+                     {grad_weight.data<T>(), weight.size(0), p.rows()});
+      Matrix<T> patches = Matrix<T>::Zero(p.rows(), p.columns());
+      add_product<T>(w, g, Transposed::left, {patches.data(), patches.rows(), patches.cols()});
       p.scatter_add(patches, grad_input[n].data<T>());
     }
   });
@@ -163,9 +175,9 @@ Tensor functional::matmul(const Tensor& a, const Tensor& b) {
   if (a.size(1) != b.size(0)) {
     refuse("b", "matmul: shapes " + to_string(a.shape()) + " and " + to_string(b.shape()) + " do not fit");
   }
-  return record("MmBackward", product(a, false, b, false), {a, b},
+  return record("MmBackward", product(a, b, Transposed::none), {a, b},
                 [x = a.detach(), y = b.detach()](const Tensor& grad) {
-                  return Gradients{product(grad, false, y, true), product(x, true, grad, false)};
+                  return Gradients{product(grad, y, Transposed::right), product(x, grad, Transposed::left)};
                 });
 }
 
@@ -176,10 +188,11 @@ Tensor functional::linear(const Tensor& input, const Tensor& weight, const Tenso
     refuse("input", "linear: input has " + std::to_string(input.size(1)) + " features, weight takes " +
                         std::to_string(weight.size(1)));
   }
-  const Tensor result = record("LinearBackward", product(input, false, weight, true), {input, weight},
-                               [x = input.detach(), w = weight.detach()](const Tensor& grad) {
-                                 return Gradients{product(grad, false, w, false), product(grad, true, x, false)};
-                               });
+  const Tensor result =
+      record("LinearBackward", product(input, weight, Transposed::right), {input, weight},
+             [x = input.detach(), w = weight.detach()](const Tensor& grad) {
+               return Gradients{product(grad, w, Transposed::none), product(grad, x, Transposed::left)};
+             });
   return bias.defined() ? result + bias : result;
 }
 
