@@ -45,12 +45,16 @@ inline constexpr std::int64_t kFewDirectTaps = 9;
 /// 2 x 136 x 136 x 256 975 us and 530, over 8 x 56 x 56 x 256 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
 /// 7x7/7 over that 226 and 168.) Maxima whose windows share rows as well where columns have so many vectors; times that an element is read at most. (1x9/1 maxima over 8 x 56 x 56 x 128 324 and 209, 1x5/1 236 and
 /// 160, 6x6/3 over 4 x 96 x 96 x 64 130 and 111, where channels are few 3x3/1 over 28 x 28 x 192 78 and 113, 3x3/2 over 35 x 35 x 288 86 and 95.) With indices eight at once, whatever windows share. (2x2/2 over 4 x 224 x 224 x 64 1870 us and 1510 to 1600, 3x3/1 over
-/// 8 x 14 x 14 x 512 190 and 121, adaptive 56 to 7 1750 and 1205.)
+/// 8 x 14 x 14 x 512 190 and 121, adaptive 56 to 7 1750 and 1205.) Columns have so many vectors at least, but for maxima with indices whose windows are not one apart. (One thread, row by row and so: 2x2/2 over 8 x 112 x 112 x 16 285 and 212, f16
+/// 270 and 198, of 32 channels 270 and 293, f16 320 and 260, 3x3/2 605 and 430, f16 565 and 395; but 3x3/1 over 4 x 56 x 56 x 16 98 and 175, of 48 channels 313 and 363.)
+inline constexpr std::int64_t kStraightVectors = 4;
 inline constexpr std::int64_t kTileVectors = 16;
 inline constexpr std::int64_t kSharedVectors = 24;
 inline constexpr double kMostReadings = 9;
 /// Sums whose windows share rows are taken in tiles whose rows stay in an L1, of so many columns of outputs at least (5x5/2 averages 71 us row by row and 48 in tiles, 52 without them; over six shapes 12 to 96 KiB are within
 /// 7 % of each other); and threads want so many units to share: not measured.
+/// Maxima with indices that come from memory have the wide tiles' bytes and all channels. (One thread, 8-byte indices, f32 and f16: 3x3/2 over 24 x 112 x 112 x 64 3300 and 3165 us row by row, 2940 and 2090 in tiles for an L1,
+/// 2400 and 1960 so; 3x3x3/2 over 4 x 16 x 56 x 56 x 64 3400 and 2580, 3900 and 2150, 3500 and 1690.)
 inline constexpr std::int64_t kStraightTileBytes = 24 * 1024;
 inline constexpr std::int64_t kFewestTileColumns = 8;
 inline constexpr std::int64_t kManyUnits = 16;

@@ -160,6 +160,9 @@ TEST(Differential, EveryStretchOfChannels) {
       expect_right("max2d f32 nhwc " + c + " h5w7 k3 s3 p1 nan fwd", settings);
       expect_right("max2d f32 nhwc " + c + " h5w7 k3 s2 p1 ties fwd idx:window", settings);
       expect_right("max2d f32 nhwc " + c + " h5w7 k3 s1 p1 nan fwd idx:flat32", settings);
+      expect_right("max2d f16 nhwc " + c + " h4w9 k2 extreme fwd", settings);
+      expect_right("max2d bf16 nhwc " + c + " h5w7 k3 s2 p1 extreme fwd", settings);
+      expect_right("max3d f16 ndhwc " + c + " d3h3w5 k2 s1 d1x1x2 neginf fwd", settings);
       expect_right("avg2d f32 nhwc " + c + " h4w5 k2 fwd", settings);
       expect_right("avg2d f32 nhwc " + c + " h5w7 k3 s3 p1 nopad nan fwd", settings);
       expect_right("avg2d bf16 nhwc " + c + " h5w7 k3 s3 p1 fwd", settings);
@@ -899,6 +902,11 @@ INSTANTIATE_TEST_SUITE_P(
         "max2d f32 nhwc n1c64 h300w301 k2 fwd", "max2d f32 nhwc n1c400 h120w121 k3 s2 nan fwd",
         "max2d f32 nhwc n1c48 h330w331 k3 s2 p1 fwd", "max2d f32 nhwc n1c64 h270w272 k2 nan fwd",
         "max2d f32 nhwc n1c16 h500w503 k2 fwd idx:window", "avg2d bf16 nhwc n1c96 h331w330 k2 fwd",
+        // Maxima with indices whose rows, or next window, are asked for early.
+        "max2d f32 nhwc n4c64 h112w113 k3 s2 p1 nan fwd idx:flat64", "max2d f16 nhwc n6c64 h112w113 k3 s2 p1 ties fwd",
+        "max2d bf16 nhwc n6c32 h160w113 k3 s2 p1 extreme fwd idx:flat64",
+        "max3d bf16 ndhwc n1c64 d17h81w80 k2 ties fwd", "max2d f16 nhwc n3c128 h130w131 k2 ties fwd idx:flat64",
+        "max2d f16 nhwc n1c2048 h40w61 k3 s2 p1 nan fwd",
         // Few planes, whose rows threads share, and planes longer than an L2.
         "max2d f32 nchw n1c3 h1501w1400 k3 s2 p1 fwd", "max2d f32 nchw n1c2 h1701w1503 k3 s2 idx:flat32 fwd",
         "avg2d f32 nchw n1c1 h2501w2400 k3 s2 p1 nopad fwd", "max2d f16 nchw n1c3 h1800w2301 k2 nan fwd",

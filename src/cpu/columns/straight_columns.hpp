@@ -51,6 +51,7 @@ struct ColumnCodeRule {
 struct StraightColumnsPlan {
   RowTensor source, target, indices;
   ColumnCodeRule codes;
+  std::int64_t index_bytes;  // of one
   std::int64_t channels;
   std::int64_t step;                   // columns from tap to tap
   std::vector<RowRange> slices, rows;  // of inputs that each slice and row of outputs sees
@@ -58,9 +59,11 @@ struct StraightColumnsPlan {
   std::vector<ColumnTile> tiles;
   // Divisor of an output = the row factors of its slice and its row, where there are any, * that of its column.
   std::vector<double> row_factors[2];
-  float whole;        // Lp, sums of squares: taps of a window that nothing cuts off; divisors are those of each
-  bool in_lanes;      // long windows are summed up in lanes, see LaneSums
-  bool streams;       // the target is written around the caches where it begins with a line: then all its columns do
+  float whole;    // Lp, sums of squares: taps of a window that nothing cuts off; divisors are those of each
+  bool in_lanes;  // long windows are summed up in lanes, see LaneSums
+  bool streams;   // the target is written around the caches where it begins with a line: then all its columns do
+  // Source rows that maxima with indices ask for early, as in RowPlan.
+  std::int64_t fetch_ahead, fetch_rows, fetch_pitch, fetch_depth_pitch;
   std::size_t bytes;  // of scratch: the sums of a window's columns, where windows are taken some rows at a time
 
   // Of work: one after the other the tiles of each band, bands, slices of outputs, batch entries. Where windows share rows, a unit has all tiles of its band.
@@ -76,7 +79,7 @@ using StraightColumnsFn = void (*)(const StraightColumnsPlan&, const RowPointers
 
 /// Null where there is none for the element type and instruction set.
 StraightColumnsFn max_of_columns(std::size_t target, DType dtype);
-StraightColumnsFn indexed_max_of_columns(std::size_t target, DType dtype, DType index);
+StraightColumnsFn indexed_max_of_columns(std::size_t target, DType dtype);  // indices of 1, 4 or 8 bytes
 StraightColumnsFn sum_of_columns(std::size_t target, DType dtype);
 StraightColumnsFn norm_of_columns(std::size_t target, DType dtype);  // of norm 2
 

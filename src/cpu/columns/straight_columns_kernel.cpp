@@ -73,8 +73,11 @@ void cut_into_tiles(const Problem& p, const std::vector<double>& factors, std::i
   if (shares_rows) {
     plan.band = larger(1, heights / ceil_div(kManyUnits, slice_rows));
     const auto size = static_cast<std::int64_t>(size_of(p.dtype));
-    const std::int64_t elements = kStraightTileBytes / (most_of(plan.slices) * most_of(plan.rows) * size);  // of a row
-    tile_channels = smaller(channels, larger(1, elements / kFewestTileColumns / stretch) * stretch);
+    // What comes from memory is read as it lies there.
+    const bool fetches = plan.fetch_ahead != 0;
+    const std::int64_t bytes = fetches ? kWideTileBytes : kStraightTileBytes;
+    const std::int64_t elements = bytes / (most_of(plan.slices) * most_of(plan.rows) * size);  // of a row
+    if (!fetches) tile_channels = smaller(channels, larger(1, elements / kFewestTileColumns / stretch) * stretch);
     tile_columns = smaller(columns, larger(kFewestTileColumns, elements / tile_channels / width.stride));
   } else if (slice_rows * heights < kManyUnits) {
     const std::int64_t parts = ceil_div(kManyUnits, slice_rows * heights);
@@ -107,25 +110,29 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   if (!max && !squares && p.reduction != Reduction::sum && p.reduction != Reduction::average) return nullptr;
   const StraightColumnsFn function = squares          ? norm_of_columns(target.index, p.dtype)
                                      : !max           ? sum_of_columns(target.index, p.dtype)
-                                     : p.with_indices ? indexed_max_of_columns(target.index, p.dtype, p.index_dtype)
+                                     : p.with_indices ? indexed_max_of_columns(target.index, p.dtype)
                                                       : max_of_columns(target.index, p.dtype);
-  const auto lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / size_of(p.dtype));
+  // Maxima of halves, which have indices here, are taken of f32.
+  const auto lanes =
+      static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / (max ? 4 : size_of(p.dtype)));
   // Where windows are one column wide and next to each other, a row is one column of all its channels.
   const std::int64_t joined = is_identity(width) && !p.with_indices ? width.input : 1,
                      channels = joined * row_plan.inner;
-  if (function == nullptr || row_plan.inner == 1 || channels < lanes || !row_plan.source.dense ||
+  const bool narrow_indices = p.with_indices && size_of(p.index_dtype) == 2;
+  if (function == nullptr || narrow_indices || row_plan.inner == 1 || channels < lanes || !row_plan.source.dense ||
       !row_plan.target.dense || (p.with_indices && !row_plan.indices.dense) || width.output > kMostColumns ||
       has_empty_windows(p))
     return nullptr;
   const bool shares_rows = shares(p.axis[0]) || shares(height), shares_columns = shares(width);
   if (max && (shares_rows || shares_columns) && have_better_ways(p, shares_rows, channels / lanes)) return nullptr;
-  if (max && row_plan.inner < 4 * lanes) return nullptr;
+  const bool needs_many = !p.with_indices || (shares_columns && width.stride == 1);
+  if (max && needs_many && row_plan.inner < kStraightVectors * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
   const bool long_ones = row_plan.sums_in_lanes && shares_columns && kFewReadings * width.stride < width.kernel;
   if (!max && (row_plan.tall || doubles || long_ones || (squares && row_plan.sums_in_lanes))) return nullptr;
-  // Rows of large calls that do not follow each other are fetched early elsewhere.
-  const bool fetched = !squares && row_plan.fetch_ahead != 0 && (shares_rows || p.with_indices);
+  // Rows of large calls that do not follow each other are fetched early elsewhere, but for maxima with indices.
+  const bool fetched = !squares && row_plan.fetch_ahead != 0 && shares_rows && !p.with_indices;
   if (row_plan.streams && (!row_plan.whole_lines || fetched)) return nullptr;
   const bool divides = squares || (p.reduction == Reduction::average && p.divisor_override == 0);
   for (int a = 0; a < 2; ++a) {
@@ -138,6 +145,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   plan.indices = row_plan.indices;
   plan.codes = {row_plan.code_kind == Codes::flat, height.input, width.input,
                 row_plan.uneven_windows ? 0 : width.kernel, width.dilation};
+  plan.index_bytes = p.with_indices ? static_cast<std::int64_t>(size_of(p.index_dtype)) : 0;
   plan.channels = channels;
   plan.step = width.kernel > 1 ? width.dilation : 1;
   plan.slices = row_plan.source_rows[0];
@@ -151,6 +159,12 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   if (factors.empty()) factors.push_back(row_plan.uniform_factor);
   plan.whole = static_cast<float>(row_plan.power_factor);
   plan.in_lanes = row_plan.sums_in_lanes;
+  if (p.with_indices) {
+    plan.fetch_ahead = row_plan.fetch_ahead;
+    plan.fetch_rows = row_plan.fetch_rows;
+    plan.fetch_pitch = row_plan.fetch_pitch;
+    plan.fetch_depth_pitch = row_plan.fetch_depth_pitch;
+  }
   plan.streams = p.with_indices ? row_plan.streams : streams_columns(row_plan, described.bytes_moved);
 
   cut_into_tiles(p, factors, joined, shares_rows, lanes, plan);

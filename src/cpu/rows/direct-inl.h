@@ -17,10 +17,14 @@ namespace cenote::simd::HWY_NAMESPACE {
 template <Map kMap, class T>
 constexpr bool kHasDirect = kIsCommon<T>&& kMap == Map::identity;
 
+/// Maxima with indices that straight columns leave are few.
+inline constexpr bool kHasStraightMaxima = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
+
 /// Where windows of two and three columns, and sums of four, have loops of their own.
 template <Fold kFold, class T>
-constexpr bool kUnrollsTaps =
-    std::is_same_v<T, double> ? kFold == Fold::sum : !std::is_integral_v<T> || kFold == Fold::max;
+constexpr bool kUnrollsTaps = std::is_same_v<T, double>    ? kFold == Fold::sum
+                              : kFold == Fold::max_indexed ? !std::is_integral_v<T> && !kHasStraightMaxima
+                                                           : !std::is_integral_v<T> || kFold == Fold::max;
 
 /// Folds kVectors vectors of channels of the output whose first tap lies `at`, into the elements from `to` on. kTaps: taps along the row, 0 where
 /// only known at run time.
