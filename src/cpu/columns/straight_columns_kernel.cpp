@@ -112,9 +112,9 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
                                      : !max           ? sum_of_columns(target.index, p.dtype)
                                      : p.with_indices ? indexed_max_of_columns(target.index, p.dtype)
                                                       : max_of_columns(target.index, p.dtype);
-  // Maxima of halves, which have indices here, are taken of f32.
-  const auto lanes =
-      static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes / (max ? 4 : size_of(p.dtype)));
+  // Halves are converted to f32, but for sums of bf16, which share its lanes.
+  const bool paired = !max && p.dtype == DType::bf16;
+  const std::int64_t lanes = static_cast<std::int64_t>(kernels_of(p.dtype, target)->vector_bytes) / (paired ? 2 : 4);
   // Where windows are one column wide and next to each other, a row is one column of all its channels.
   const std::int64_t joined = is_identity(width) && !p.with_indices ? width.input : 1,
                      channels = joined * row_plan.inner;

@@ -68,6 +68,35 @@ struct PairedChannels {
   }
 };
 
+/// f16: converted as they are read, and rounded once.
+struct HalfChannels {
+  using Bits = f16;
+  static constexpr int kParts = 1;
+  static constexpr int kMost = SingleChannels::kMost;
+  static constexpr std::int64_t kElements = SingleChannels::kElements;
+
+  template <int kVectors>
+  static HWY_INLINE void Load(const f16* from, ColumnVector (&to)[kVectors]) {
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) to[v] = LoadAs(ColumnLanes(), from + v * kElements);
+  }
+
+  template <int kVectors>
+  static HWY_INLINE void Store(const ColumnVector (&values)[kVectors], bool streams, f16* to) {
+    const RoundedTag<f16, ColumnLanes> d;
+    CENOTE_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const auto rounded = RoundVector<f16>(ColumnLanes(), values[v]);
+      auto* at = reinterpret_cast<RoundedLane<f16>*>(to + v * kElements);
+      if (streams) {
+        hn::Stream(rounded, d, at);
+      } else {
+        hn::StoreU(rounded, d, at);
+      }
+    }
+  }
+};
+
 /// What becomes of sums.
 template <class Channels>
 struct FinishOf {
@@ -483,6 +512,7 @@ StraightColumnsFn NormOfColumnsOf(DType dtype) { return dtype == DType::f32 ? No
 
 StraightColumnsFn SumOfColumnsOf(DType dtype) {
   if (dtype == DType::f32) return SumOfColumns<SingleChannels>;
+  if (dtype == DType::f16) return SumOfColumns<HalfChannels>;
   return dtype == DType::bf16 ? SumOfColumns<PairedChannels> : nullptr;
 }
 
