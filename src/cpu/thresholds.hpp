@@ -41,6 +41,10 @@ inline constexpr std::int64_t kTallBytes = 256 * 1024;
 /// folded in row-major order, gain nothing: so many taps are folded straight only where they are no more than half of what is written around the caches
 /// (8x8/8 over 51 MB 2415 straight, 1102 down and along).
 inline constexpr std::int64_t kFewDirectTaps = 9;
+/// And beyond the caches, where windows share nothing, so many bytes of a row further ahead than what is read next. (Two threads, the copy 52 GB/s, without, with 512 bytes, 1024, 1536, 2048 and 3072: 2x2/2 maxima over
+/// 8 x 500 x 64 x 64 1779 to 1803 us, 1574, 1480, 1427, 1460, 1465, over 568 x 568 x 64 2014 to 2091, 1956, 1908, 1893, 1915, 1845, over 4 x 200 x 200 x 128 1813 to 1835, 1689, 1680, 1711, 1721, 1732; 3x3/3 over that x 96 1488 to
+/// 1526, 1394, 1443, 1470, 1390, 1462.)
+inline constexpr std::int64_t kStraightAheadBytes = 1536;
 /// Columns of many channels are folded straight from their taps, as many vectors at once as registers hold. (Two threads, four vectors at once by a loop that asks more of each tap, and 16: 2x2/2 maxima over
 /// 2 x 136 x 136 x 256 975 us and 530, over 8 x 56 x 56 x 256 475 and 287, 3x3/2 over 8 x 28 x 28 x 480 105 and 97; global averages of 8 x 112 x 112 x 256 3097 and 1202, of 8 x 56 x 56 x 256 176 and 133; averages
 /// 7x7/7 over that 226 and 168.) Maxima whose windows share rows as well where columns have so many vectors; times that an element is read at most. (1x9/1 maxima over 8 x 56 x 56 x 128 324 and 209, 1x5/1 236 and
@@ -162,11 +166,14 @@ inline constexpr std::int64_t kMostNarrowTaps = 16;
 /// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
 /// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
 inline constexpr std::int64_t kMostLanesBeyond = 8;
-/// Bytes of a row that are asked for in one go, beyond the caches, and columns of outputs that see them at least; times that an element is read at most, for windows that read more wait less.
-/// (Two threads, one column of outputs after the other and so, while the copy took 60 GB/s: 3x3/2 over 8 x 109 x 109 x 96 787 to 910 us and 510 to 580, 16 x 112 x 112 x 64 1112 to 1140 and 552 to 827, 16 x 150 x 151 x 32
+/// Bytes of a row that are asked for in one go, beyond the caches, or as many as belong to one column of outputs, up to a most; and such stretches of a row at least. Times that an element is read at most, for windows that
+/// read more wait less. (Two threads, one column of outputs after the other and with 2 KiB, two columns at least, while the copy took 60 GB/s: 3x3/2 over 8 x 109 x 109 x 96 787 to 910 us and 510 to 580, 16 x 112 x 112 x 64 1112 to 1140 and 552 to 827, 16 x 150 x 151 x 32
 /// 1032 to 1083 and 817, 4x4/2 over 4 x 256 x 256 x 64 1683 to 1701 and 1295, 3x3x3/2 over 32 x 112 x 112 x 64 4148 to 4263 and 3522 to 3668; one column at a time, 3x3/2 over 16 x 71 x 71 x 192, 1384 to 1440
-/// and 1491; 3x3/1 over 4 x 128 x 128 x 80 490 to 539 and 559 to 564, 5x5/2 over 2 x 400 x 400 x 32 557 to 791 and 732 to 769.)
-inline constexpr std::int64_t kColumnTileBytes = 2 * 1024;
+/// and 1491; 3x3/1 over 4 x 128 x 128 x 80 490 to 539 and 559 to 564, 5x5/2 over 2 x 400 x 400 x 32 557 to 791 and 732 to 769. With that, 1 KiB and 512 bytes, the copy 52 GB/s: 3x3/2 over 3000 x 2000 x 16 12.0 ms, 11.2 and 10.5,
+/// 4 x 700 x 600 x 16 2966 us, 2589 and 2430, 16 x 150 x 151 x 32 842, 754 and 760, 2 x 600 x 500 x 48 3681, 3508 and 3257, 8 x 224 x 224 x 64 3053, 2603 and 2408, 4 x 200 x 200 x 128 2366, 2213 and 2184. The copy 85 GB/s, 3000 x 2000 x 16
+/// 7.9 ms, 7.6 and 6.8, 6.8 with 384, 7.1 with 256; but 4x4/2 over 4 x 500 x 400 x 32 1960 us, 2120 and 2200.)
+inline constexpr std::int64_t kColumnTileBytes = 512;
+inline constexpr std::int64_t kMostColumnTileBytes = 1024;
 inline constexpr std::int64_t kMostTiledReadings = 4;
 inline constexpr std::int64_t kFewestColumnTiles = 4;
 inline constexpr std::int64_t kMostColumnSlices = std::int64_t{1} << 20;

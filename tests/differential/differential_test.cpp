@@ -350,6 +350,10 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nhwc n1c71 h9w10 k3 s1 p1",
             "max2d f32 nhwc n2c71 h15w10 k3 s1 p1",  // four rows of outputs at a time, then two and one
             "max2d f32 nhwc n1c64 h14w9 k3 s2 p1 ceil",
+            "max2d f32 nhwc n2c16 h19w30 k3 s2 p1 nan fwd",  // several columns of few channels at once
+            "max2d f32 nhwc n1c16 h9w33 k3 s1 p1 extreme fwd",
+            "max2d f32 nhwc n1c48 h11w21 k2 s1 p1 ties fwd",
+            "max3d f32 ndhwc n1c8 d3h9w22 k3x3x2 s2x2x1 p1 fwd",
             "max2d f32 nhwc n1c96 h15w16 k2 s1",  // rows that lie in the same lines of an L1
             "max2d f32 nhwc n1c144 h19w9 k5x4 s2x3 p2x1",
             "max2d f32 nhwc n1c130 h70w3 k33x1 s1x2 p16x0",
@@ -889,6 +893,8 @@ INSTANTIATE_TEST_SUITE_P(
         "avg2d f32 nchw n1c320 h112w120 k3 s1 p1 nopad bwd", "avg2d f32 nchw n1c320 h150w120 k33x3 s32x2 p0x1 bwd",
         "max2d f32 nchw n1c40000 h14w14 k2 idx:window bwd", "max2d bf16 nchw n1c1200 h121w123 k4x3 s5x4 idx:window bwd",
         "max2d f32 nhwc n1c64 h330w331 k3 s2 p1 fwd", "max2d bf16 nhwc n1c64 h260w261 k2 fwd",
+        "max2d f32 nhwc n1c16 h700w803 k3 s2 p1 nan fwd", "max2d f32 nhwc n1c128 h230w301 k3 s2 extreme fwd",
+        "max2d f32 nhwc n1c16 h601w500 k3 s1 p1 ties fwd", "max2d f32 nhwc n1c96 h330w331 k3 s3 nan fwd",
         "max2d f32 nhwc n1c64 h2w9000 k2 s1 p3x0:4x0 d5x1 fwd",  // some windows are empty
         "avg2d f32 nhwc n1c64 h260w261 k3 s1 p1 fwd", "avg2d f32 nhwc n1c64 h350w351 k4 fwd",
         "avg2d f32 nhwc n1c64 h400w401 k2 bwd", "avg2d f32 nhwc n1c80 h360w361 k3 s2 p1 nopad bwd",

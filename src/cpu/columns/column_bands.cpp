@@ -26,50 +26,51 @@ struct ColumnBand {
   std::int64_t slices, slice_step;  // elements from slice to slice
 };
 
-/// The same outputs, `elements` of each row, by the rule: where there is a NaN.
+/// Elements from one vector to the next of those that are folded at once, which are of one column or of one column each.
+struct VectorStep {
+  std::int64_t source, target;
+};
+
+/// The same outputs, `vectors` of each row, by the rule: where there is a NaN.
 HWY_NOINLINE void FoldBandAgain(const ColumnBandPlan& plan, const ColumnBand& band, const std::int64_t* offsets,
-                                std::int64_t c, int rows, std::int64_t elements, std::int64_t to) {
+                                std::int64_t c, int rows, int vectors, VectorStep step, std::int64_t to) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (int r = 0; r < rows; ++r) {
     const float* const* source = band.source + r * plan.stride;
-    for (std::int64_t x = 0; x < elements; x += lanes) {
+    for (int v = 0; v < vectors; ++v) {
       Accumulator<decltype(d), Fold::max, false> best{hn::Set(d, IdentityOf<Fold::max, float>())};
       for (std::int64_t z = 0; z < band.slices; ++z) {
         for (std::int64_t y = 0; y < plan.kernel; ++y) {
-          const float* row = source[y] + z * band.slice_step + c + x;
+          const float* row = source[y] + z * band.slice_step + c + v * step.source;
           for (std::int64_t t = 0; t < plan.taps; ++t) best.Next(d, hn::LoadU(d, row + offsets[t]), nullptr);
         }
       }
-      hn::StoreU(best.value, d, band.target[r] + to + x);
+      hn::StoreU(best.value, d, band.target[r] + to + v * step.target);
     }
   }
 }
 
 /// One address and one load for each: left to itself, GCC keeps an address for every vector and loads what is used twice twice.
 template <class D, int kVectors>
-HWY_INLINE void LoadTap(D d, const float* from, hn::Vec<D> (&to)[kVectors]) {
+HWY_INLINE void LoadTap(D d, const float* from, std::int64_t step, hn::Vec<D> (&to)[kVectors]) {
   asm("" : "+r"(from));
   CENOTE_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    to[v] = hn::LoadU(d, from + v * static_cast<std::int64_t>(hn::Lanes(d)));
+    to[v] = hn::LoadU(d, from + v * step);
     asm("" : "+v"(to[v].raw));
   }
 }
 
-/// kVectors vectors of channels, from `c` on, of the outputs of kRows rows in one column; `offsets`: of its taps from the rows' start. kTaps: how many, 0 where only
-/// known at run time. What is read next is asked for early, but for the columns that are in the caches because these outputs see them, too: the next channels, or where `last` says that
-/// there are none the first of the next outputs. (Two threads, without and with: 3x3/2 over 8 x 42 x 42 x 168 78 us and 70, (1,3,3)/2 over 16 x 112 x 112 x 64, beyond the caches, 1706 and 1187.)
+/// kVectors vectors, from channel `c` on, of the outputs of kRows rows in one column, or in as many; `offsets`: of the first one's taps from the rows' start. kTaps: how many, 0 where only
+/// known at run time. What is read next, `ahead` elements on, is asked for early, but for the columns that are in the caches because these outputs see them, too. (Two threads, without and with:
+/// 3x3/2 over 8 x 42 x 42 x 168 78 us and 70, (1,3,3)/2 over 16 x 112 x 112 x 64, beyond the caches, 1706 and 1187.)
 template <int kRows, int kVectors, int kTaps>
 HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& band, const std::int64_t* offsets,
-                               std::int64_t c, bool last, std::int64_t to) {
+                               std::int64_t c, VectorStep step, std::int64_t ahead, std::int64_t to) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t taps = kTaps == 0 ? plan.taps : kTaps;
-  const std::int64_t back = smaller(plan.apart, taps) - 1;  // from the last column that is read next to the first
-  const std::int64_t ahead =
-      offsets[taps - 1] + (last ? (plan.apart - back) * plan.channels - c : kVectors * lanes - back * plan.channels);
+  const std::int64_t fetched = plan.tile == 0 ? smaller(plan.apart, taps) : 0;
   V best[kRows][kVectors];
   NoticedNaN<decltype(d)> noticed[kVectors];
   CENOTE_UNROLL
@@ -80,19 +81,18 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
   for (std::int64_t z = 0; z < band.slices; ++z) {
     for (int i = 0; i < band.count; ++i) {
       const float* row = band.source[i] + z * band.slice_step + c;
-      const float* early = row + ahead;
-      for (std::int64_t fresh = plan.tile == 0 ? smaller(plan.apart, taps) : 0; fresh > 0;
-           --fresh, early += plan.channels) {
+      const float* early = row + offsets[taps - 1] + ahead;
+      for (std::int64_t fresh = fetched; fresh > 0; --fresh, early -= plan.channels) {
         CENOTE_UNROLL
-        for (int v = 0; v < kVectors; v += 64 / HWY_MAX_BYTES) hwy::Prefetch(early + v * lanes);
+        for (int v = 0; v < kVectors; v += 64 / HWY_MAX_BYTES) hwy::Prefetch(early + v * step.source);
       }
       V along[kVectors];
-      LoadTap(d, row + offsets[0], along);
+      LoadTap(d, row + offsets[0], step.source, along);
       std::int64_t t = 1;
       for (; t + 1 < taps; t += 2) {
         V a[kVectors], b[kVectors];
-        LoadTap(d, row + offsets[t], a);
-        LoadTap(d, row + offsets[t + 1], b);
+        LoadTap(d, row + offsets[t], step.source, a);
+        LoadTap(d, row + offsets[t + 1], step.source, b);
         CENOTE_UNROLL
         for (int v = 0; v < kVectors; ++v) {
           noticed[v].Show(a[v], b[v]);
@@ -102,7 +102,7 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
       }
       if (t < taps) {
         V a[kVectors];
-        LoadTap(d, row + offsets[t], a);
+        LoadTap(d, row + offsets[t], step.source, a);
         CENOTE_UNROLL
         for (int v = 0; v < kVectors; ++v) {
           noticed[v].Show(a[v], along[v]);
@@ -125,14 +125,14 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
   CENOTE_UNROLL
   for (int v = 0; v < kVectors; ++v) nan = nan || noticed[v].any();
   if (HWY_UNLIKELY(nan)) {
-    FoldBandAgain(plan, band, offsets, c, kRows, kVectors * lanes, to);
+    FoldBandAgain(plan, band, offsets, c, kRows, kVectors, step, to);
     return;
   }
   CENOTE_UNROLL
   for (int r = 0; r < kRows; ++r) {
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      float* at = band.target[r] + to + v * lanes;
+      float* at = band.target[r] + to + v * step.target;
       if (band.streams) {
         hn::Stream(best[r][v], d, at);
       } else {
@@ -190,7 +190,8 @@ class TilesAhead {
   int row_ = 0;
 };
 
-/// The columns of a band, one after the other.
+/// The columns of a band, one after the other; several of few channels at once where they are not asked for in tiles, a vector of each, for a column costs as much to begin as to fold. (Two threads: 3x3/2 over
+/// 8 x 56 x 56 x 16 23.5 us one by one and 13.2 so, 3x3/1 over 1000 x 1000 x 16 4180 and 2820 to 3060; in tiles, 3x3/2 over 3000 x 2000 x 16, 10.4 ms and 12.3.)
 template <int kRows, int kTaps>
 HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand& band) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
@@ -198,6 +199,8 @@ HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand
   constexpr int kVectors = HWY_MAX_BYTES == 64 || kRows <= 2 ? 4 : 2;
   std::int64_t offsets[kMostColumnTaps];
   TilesAhead tiles(plan, band, kRows);
+  const bool narrow = plan.tile == 0 && plan.channels < kVectors * lanes;
+  const std::int64_t apart = plan.apart * plan.channels;
   for (std::int64_t o = 0, next = 0; o < plan.columns; ++o) {
     if (plan.tile != 0) {
       if (o == next) {
@@ -208,20 +211,34 @@ HWY_NOINLINE void FoldBandOfColumns(const ColumnBandPlan& plan, const ColumnBand
     }
     FindTaps(plan, o, offsets);
     const std::int64_t to = o * plan.channels;
-    std::int64_t c = 0;
-    for (; c + kVectors * lanes <= plan.channels; c += kVectors * lanes)
-      FoldColumnBand<kRows, kVectors, kTaps>(plan, band, offsets, c, c + kVectors * lanes == plan.channels, to + c);
-    // What is left ends with the last channel, and may begin with some that are done: there are so many (see make_column_band_kernel).
-    const std::int64_t vectors = ceil_div(plan.channels - c, lanes);
-    c = plan.channels - vectors * lanes;
-    if (vectors == kVectors) {  // the last of them in part
-      FoldColumnBand<kRows, kVectors, kTaps>(plan, band, offsets, c, true, to + c);
-    } else if (vectors == 3) {
-      FoldColumnBand<kRows, 3, kTaps>(plan, band, offsets, c, true, to + c);
-    } else if (vectors == 2) {
-      FoldColumnBand<kRows, 2, kTaps>(plan, band, offsets, c, true, to + c);
-    } else if (vectors == 1) {
-      FoldColumnBand<kRows, 1, kTaps>(plan, band, offsets, c, true, to + c);
+    if constexpr (kTaps != 0) {
+      const std::int64_t first = o * plan.apart - plan.left, last = o + kVectors - 1;
+      if (narrow && first >= 0 && last < plan.columns && last * plan.apart - plan.left + kTaps <= plan.width) {
+        for (std::int64_t c = 0; c < plan.channels; c += lanes) {
+          FoldColumnBand<kRows, kVectors, kTaps>(plan, band, offsets, c, {apart, plan.channels}, kVectors * apart,
+                                                 to + c);
+        }
+        o = last;
+        continue;
+      }
+    }
+    for (std::int64_t c = 0; c < plan.channels; c += kVectors * lanes) {
+      const std::int64_t left = plan.channels - c;
+      auto fold = [&](auto vectors) HWY_ATTR CENOTE_ALWAYS_INLINE {
+        // What is left ends with the last channel, and may begin with some that are done: there are so many (see make_column_band_kernel).
+        const std::int64_t at = smaller(c, plan.channels - vectors() * lanes);
+        const std::int64_t ahead = left > kVectors * lanes ? kVectors * lanes : apart - at;
+        FoldColumnBand<kRows, vectors(), kTaps>(plan, band, offsets, at, {lanes, lanes}, ahead, to + at);
+      };
+      if (left > (kVectors - 1) * lanes) {
+        fold(std::integral_constant<int, kVectors>{});
+      } else if (kVectors > 2 && left > 2 * lanes) {
+        fold(std::integral_constant<int, smaller(kVectors, 3)>{});
+      } else if (kVectors > 2 && left > lanes) {
+        fold(std::integral_constant<int, 2>{});
+      } else {
+        fold(std::integral_constant<int, 1>{});
+      }
     }
   }
 }

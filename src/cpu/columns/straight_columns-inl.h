@@ -62,6 +62,7 @@ struct StraightRun {
   std::int64_t outputs, apart, channels;    // apart: from window to window; channels: from output to output
   std::int64_t channel, end;                // those of each column that are folded
   Bits* target;
+  std::int64_t ahead;  // from what is read next to what is asked for early, of maxima
   bool in_lanes, streams;
 };
 
@@ -113,6 +114,7 @@ HWY_INLINE void ForStraightRuns(const StraightColumnsPlan& plan, const RowPointe
   StraightRun<Bits> run{};
   run.step = plan.step * plan.channels;
   run.channels = plan.channels;
+  run.ahead = plan.ahead;
   run.in_lanes = plan.in_lanes;
   run.streams = plan.streams && reinterpret_cast<std::uintptr_t>(pointers.target) % 64 == 0;
   for (std::int64_t unit = begin; unit < end; ++unit) {

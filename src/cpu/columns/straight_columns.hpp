@@ -59,9 +59,10 @@ struct StraightColumnsPlan {
   std::vector<ColumnTile> tiles;
   // Divisor of an output = the row factors of its slice and its row, where there are any, * that of its column.
   std::vector<double> row_factors[2];
-  float whole;    // Lp, sums of squares: taps of a window that nothing cuts off; divisors are those of each
-  bool in_lanes;  // long windows are summed up in lanes, see LaneSums
-  bool streams;   // the target is written around the caches where it begins with a line: then all its columns do
+  float whole;         // Lp, sums of squares: taps of a window that nothing cuts off; divisors are those of each
+  bool in_lanes;       // long windows are summed up in lanes, see LaneSums
+  std::int64_t ahead;  // elements of a row from what is read next to what is asked for early, of maxima
+  bool streams;        // the target is written around the caches where it begins with a line: then all its columns do
   // Source rows that maxima with indices ask for early, as in RowPlan.
   std::int64_t fetch_ahead, fetch_rows, fetch_pitch, fetch_depth_pitch;
   std::size_t bytes;  // of scratch: the sums of a window's columns, where windows are taken some rows at a time

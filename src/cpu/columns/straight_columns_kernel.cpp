@@ -166,6 +166,8 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     plan.fetch_depth_pitch = row_plan.fetch_depth_pitch;
   }
   plan.streams = p.with_indices ? row_plan.streams : streams_columns(row_plan, described.bytes_moved);
+  if (plan.streams && !shares_rows && !shares_columns)
+    plan.ahead = kStraightAheadBytes / static_cast<std::int64_t>(size_of(p.dtype));
 
   cut_into_tiles(p, factors, joined, shares_rows, lanes, plan);
   // Windows of many rows are read as memory lies, in whole vectors.

@@ -33,7 +33,7 @@ HWY_NOINLINE inline void MaxAgain(const StraightRun<float>& run, const float* at
 
 /// kVectors vectors of an output, in row-major order, so that ties come out right by themselves; NaN, which the instruction for a maximum loses, is only
 /// noticed, two vectors at a time.
-/// Where there are fewer than registers hold, what is read next, `ahead` elements on, is asked for early. (Two threads, without and with: 4x4/4 over 2 x 128 x 128 x 64 40.4 us and 37.8, 2x2/2 over
+/// Where there are fewer than registers hold, what is read next, `ahead` elements on, or what is behind it (see kStraightAheadBytes), is asked for early. (Two threads, without and with: 4x4/4 over 2 x 128 x 128 x 64 40.4 us and 37.8, 2x2/2 over
 /// 100 x 14 x 14 x 128 60.6 and 57.0, over 64 x 32 x 32 x 64 99.8 and 99.4; with as many as registers hold, over 8 x 28 x 28 x 256, 36.2 and 37.6.)
 template <int kVectors>
 HWY_INLINE void MaxOfTaps(const StraightRun<float>& run, const float* at, std::int64_t ahead, float* to) {
@@ -76,7 +76,8 @@ HWY_NOINLINE inline void MaxOfRun(const StraightRun<float>& run) {
     ForStretches<SingleChannels::kMost, SingleChannels::kElements>(
         run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
           const std::int64_t done = c + vectors() * SingleChannels::kElements;
-          MaxOfTaps<vectors()>(run, at + c, done < run.end ? done - c : run.apart + run.channel - c, target + c);
+          MaxOfTaps<vectors()>(run, at + c, (done < run.end ? done - c : run.apart + run.channel - c) + run.ahead,
+                               target + c);
         });
   }
 }
@@ -255,7 +256,7 @@ HWY_NOINLINE void IndexedMaxOfRun(const IndexedRun<T>& run) {
     ForStretches<HWY_MAX_BYTES == 64 ? 8 : 4, SingleChannels::kElements>(
         values.channel, values.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
           const std::int64_t done = c + vectors() * SingleChannels::kElements;
-          const std::int64_t ahead = done < values.end ? done - c : values.apart + values.channel - c;
+          const std::int64_t ahead = (done < values.end ? done - c : values.apart + values.channel - c) + values.ahead;
           IndexedMaxOfTaps<vectors()>(run, at + c, ahead, code, target + c, indices + c * run.index_bytes);
         });
     at += values.apart;
