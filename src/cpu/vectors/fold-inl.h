@@ -41,6 +41,36 @@ HWY_INLINE hn::Mask<D> SecondWins(D, V first, V second) {
   }
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+/// Where it does not: the second comparison is masked by the first, where masks that are joined would be an instruction more.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Mask<D> SecondLoses(D, V first, V second) {
+  hn::Mask<D> loses;
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    if constexpr (sizeof(second.raw) == 64) {
+      const auto number = _mm512_cmp_pd_mask(second.raw, second.raw, _CMP_ORD_Q);
+      loses.raw = _mm512_mask_cmp_pd_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+    } else if constexpr (sizeof(second.raw) == 32) {
+      const auto number = _mm256_cmp_pd_mask(second.raw, second.raw, _CMP_ORD_Q);
+      loses.raw = _mm256_mask_cmp_pd_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+    } else {
+      const auto number = _mm_cmp_pd_mask(second.raw, second.raw, _CMP_ORD_Q);
+      loses.raw = _mm_mask_cmp_pd_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+    }
+  } else if constexpr (sizeof(second.raw) == 64) {
+    const auto number = _mm512_cmp_ps_mask(second.raw, second.raw, _CMP_ORD_Q);
+    loses.raw = _mm512_mask_cmp_ps_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+  } else if constexpr (sizeof(second.raw) == 32) {
+    const auto number = _mm256_cmp_ps_mask(second.raw, second.raw, _CMP_ORD_Q);
+    loses.raw = _mm256_mask_cmp_ps_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+  } else {
+    const auto number = _mm_cmp_ps_mask(second.raw, second.raw, _CMP_ORD_Q);
+    loses.raw = _mm_mask_cmp_ps_mask(number, second.raw, first.raw, _CMP_NGT_UQ);
+  }
+  return loses;
+}
+#endif
+
 /// kAnyOrder: elements may come in any order and their codes, which ascend in row-major order, settle ties.
 template <class D, Fold kFold, bool kAnyOrder>
 struct Accumulator;
@@ -103,6 +133,14 @@ struct Accumulator<D, Fold::max_indexed, kAnyOrder> {
   HWY_INLINE void Next(D d, hn::Vec<D> v, Codes codes) {
     const DI di;
     const hn::Vec<DI> c = codes();
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+    if constexpr (!kAnyOrder && hwy::IsFloat<C>()) {
+      const hn::Mask<D> loses = SecondLoses(d, value, v);
+      value = hn::IfThenElse(loses, value, v);
+      code = hn::IfThenElse(hn::RebindMask(di, loses), code, c);
+      return;
+    }
+#endif
     hn::Mask<D> wins;
     if constexpr (kAnyOrder) {
       const hn::Mask<D> earlier = hn::RebindMask(d, hn::Lt(c, code));
