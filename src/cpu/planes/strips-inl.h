@@ -149,6 +149,17 @@ HWY_NOINLINE StripDoubts FoldStrip(const StripPlan& plan, const Strip<T, C>& str
       if constexpr (kStride == 1) {
         CENOTE_UNROLL
         for (int tap = 0; tap < kTaps; ++tap) v[tap] = LoadLanes(d, at + tap * step);
+      } else if constexpr (std::is_same_v<T, bf16> && std::is_same_v<C, float>) {
+        // Two columns lie in each lane of 32 bits, each an f32 but for where it lies: nothing is spread and taken apart.
+        static_assert(kStride == 2);
+        const hn::RebindToUnsigned<D> words;
+        const hn::Repartition<std::uint16_t, D> halves;
+        CENOTE_UNROLL
+        for (int tap = 0; tap < kTaps; tap += 2) {
+          const auto pair = hn::BitCast(words, hn::LoadU(halves, reinterpret_cast<const std::uint16_t*>(at + tap)));
+          v[tap] = hn::BitCast(d, hn::ShiftLeft<16>(pair));
+          if (tap + 1 < kTaps) v[tap + 1] = hn::BitCast(d, hn::And(pair, hn::Set(words, 0xffff0000U)));
+        }
       } else {
         static_assert(kStride == 2);
         // Where short vectors are half of the longest, one of those holds all that they take: a permutation each instead of two.
