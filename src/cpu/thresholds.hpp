@@ -166,13 +166,15 @@ inline constexpr std::int64_t kMostNarrowTaps = 16;
 /// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
 /// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
 inline constexpr std::int64_t kMostLanesBeyond = 8;
-/// Bytes of a row that are asked for in one go, beyond the caches, or as many as belong to one column of outputs, up to a most; and such stretches of a row at least. Times that an element is read at most, for windows that
+/// Bytes of a row that are asked for in one go, beyond the caches, and columns of outputs that they belong to, at most; or as many as belong to one, up to another most. Such stretches of a row at least. Times that an element is read at most, for windows that
 /// read more wait less. (Two threads, one column of outputs after the other and with 2 KiB, two columns at least, while the copy took 60 GB/s: 3x3/2 over 8 x 109 x 109 x 96 787 to 910 us and 510 to 580, 16 x 112 x 112 x 64 1112 to 1140 and 552 to 827, 16 x 150 x 151 x 32
 /// 1032 to 1083 and 817, 4x4/2 over 4 x 256 x 256 x 64 1683 to 1701 and 1295, 3x3x3/2 over 32 x 112 x 112 x 64 4148 to 4263 and 3522 to 3668; one column at a time, 3x3/2 over 16 x 71 x 71 x 192, 1384 to 1440
 /// and 1491; 3x3/1 over 4 x 128 x 128 x 80 490 to 539 and 559 to 564, 5x5/2 over 2 x 400 x 400 x 32 557 to 791 and 732 to 769. With that, 1 KiB and 512 bytes, the copy 52 GB/s: 3x3/2 over 3000 x 2000 x 16 12.0 ms, 11.2 and 10.5,
 /// 4 x 700 x 600 x 16 2966 us, 2589 and 2430, 16 x 150 x 151 x 32 842, 754 and 760, 2 x 600 x 500 x 48 3681, 3508 and 3257, 8 x 224 x 224 x 64 3053, 2603 and 2408, 4 x 200 x 200 x 128 2366, 2213 and 2184. The copy 85 GB/s, 3000 x 2000 x 16
-/// 7.9 ms, 7.6 and 6.8, 6.8 with 384, 7.1 with 256; but 4x4/2 over 4 x 500 x 400 x 32 1960 us, 2120 and 2200.)
+/// 7.9 ms, 7.6 and 6.8, 6.8 with 384, 7.1 with 256; but 4x4/2 over 4 x 500 x 400 x 32 1960 us, 2120 and 2200. Four columns of outputs, three, two and one, the
+/// copy 52 GB/s: 3x3/2 over 3000 x 2000 x 16 10.1 to 10.6 ms, 9.8 to 10.1, 9.3 to 9.7 and 12.7, 2x2/2 over 8 x 500 x 400 x 16 3250 us, 3060 and 2990; 3x3/2 over 16 x 150 x 151 x 32 716 with two and 850 with one.)
 inline constexpr std::int64_t kColumnTileBytes = 512;
+inline constexpr std::int64_t kMostTileColumns = 2;
 inline constexpr std::int64_t kMostColumnTileBytes = 1024;
 inline constexpr std::int64_t kMostTiledReadings = 4;
 inline constexpr std::int64_t kFewestColumnTiles = 4;

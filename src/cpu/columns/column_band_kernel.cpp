@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> make_column_band_kernel(const Described& described, cons
       depth.kernel * plan.kernel * plan.taps <= kMostTiledReadings * depth.stride * plan.stride * plan.apart;
   if (described.bytes_moved >= kStreamBytes && is_read_seldom) {
     const std::int64_t column = plan.apart * plan.channels * static_cast<std::int64_t>(size_of(p.dtype));
-    plan.tile = larger(1, kColumnTileBytes / column);
+    plan.tile = larger(1, smaller(kMostTileColumns, kColumnTileBytes / column));
     if (column > kMostColumnTileBytes || plan.tile * kFewestColumnTiles > plan.columns) plan.tile = 0;
   }
   for (std::int64_t z = 0; z < depth.output; ++z) plan.slices.push_back(source_rows_of(p, 0, z, false));
