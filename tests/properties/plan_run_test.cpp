@@ -167,5 +167,18 @@ TEST(PlanRun, ServesManyThreadsAtOnce) {
   }
 }
 
+/// Room for indices must not be what decides how large planes are pooled.
+TEST(PlanRun, PoolsLargePlanesWithIndicesAsItDoesSmallOnes) {
+  const auto way = [](DType dtype, Shape shape, std::int64_t kernel, std::int64_t stride) {
+    const auto input = TensorDesc::contiguous(dtype, shape);
+    const Plan plan = Plan::max_pool<2>(input, {.kernel_size = kernel, .stride = stride, .return_indices = true});
+    return plan.explain().substr(0, plan.explain().find(','));
+  };
+  for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
+    EXPECT_EQ(way(dtype, {1, 8, 2060, 2060}, 3, 2), way(dtype, {8, 8, 300, 300}, 3, 2)) << name_of(dtype);
+    EXPECT_EQ(way(dtype, {1, 8, 1100, 1100}, 3, 1), way(dtype, {8, 8, 300, 300}, 3, 1)) << name_of(dtype);
+  }
+}
+
 }  // namespace
 }  // namespace cenote::testing

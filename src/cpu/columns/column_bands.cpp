@@ -83,8 +83,9 @@ HWY_INLINE void FoldColumnBand(const ColumnBandPlan& plan, const ColumnBand& ban
       const float* row = band.source[i] + z * band.slice_step + c;
       const float* early = row + offsets[taps - 1] + ahead;
       for (std::int64_t fresh = fetched; fresh > 0; --fresh, early -= plan.channels) {
+        const int next = step.source == static_cast<std::int64_t>(hn::Lanes(d)) ? 64 / HWY_MAX_BYTES : 1;  // lines
         CENOTE_UNROLL
-        for (int v = 0; v < kVectors; v += 64 / HWY_MAX_BYTES) hwy::Prefetch(early + v * step.source);
+        for (int v = 0; v < kVectors; v += next) hwy::Prefetch(early + v * step.source);
       }
       V along[kVectors];
       LoadTap(d, row + offsets[0], step.source, along);

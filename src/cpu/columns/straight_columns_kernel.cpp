@@ -170,6 +170,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
     plan.ahead = kStraightAheadBytes / static_cast<std::int64_t>(size_of(p.dtype));
 
   cut_into_tiles(p, factors, joined, shares_rows, lanes, plan);
+  if (plan.tiles_apart > 1) plan.fetch_ahead = 0;  // rows are asked for whole, and others take the rest of them
   // Windows of many rows are read as memory lies, in whole vectors.
   std::int64_t most_taps = 1;
   for (const ColumnTile& tile : plan.tiles) {

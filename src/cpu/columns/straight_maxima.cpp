@@ -236,9 +236,12 @@ HWY_INLINE void IndexedMaxOfTaps(const IndexedRun<T>& run, const T* at, std::int
 /// Asks for as much of the rows that outputs some rows on see first as lies over `bytes` of those that begin `at`.
 HWY_INLINE void FetchRows(const StraightColumnsPlan& plan, std::int64_t slices, const void* at, std::int64_t bytes) {
   for (std::int64_t z = 0; z < slices; ++z) {
-    const char* row = static_cast<const char*>(at) + plan.fetch_ahead + z * plan.fetch_depth_pitch;
-    for (std::int64_t y = 0; y < plan.fetch_rows; ++y, row += plan.fetch_pitch) {
-      for (std::int64_t x = 0; x < bytes; x += 64) hwy::Prefetch(row + x);
+    // Numbers, for they may lie beyond the tensor.
+    std::uintptr_t row = reinterpret_cast<std::uintptr_t>(at) +
+                         static_cast<std::uintptr_t>(plan.fetch_ahead + z * plan.fetch_depth_pitch);
+    for (std::int64_t y = 0; y < plan.fetch_rows; ++y, row += static_cast<std::uintptr_t>(plan.fetch_pitch)) {
+      for (std::int64_t x = 0; x < bytes; x += 64)
+        hwy::Prefetch(reinterpret_cast<const char*>(row + static_cast<std::uintptr_t>(x)));
     }
   }
 }

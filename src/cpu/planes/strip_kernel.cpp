@@ -44,6 +44,14 @@ void make_first_codes(const Problem& p, std::int64_t slack, StripPlan& plan) {
   plan.first_codes.resize(plan.first_codes.size() + static_cast<std::size_t>(slack));
 }
 
+/// Whether planes with indices that one strip each covers are folded several in one go, see FoldNarrowPlanes.
+bool may_follow_each_other(std::int64_t lanes, const StripPlan& plan) {
+  const std::int64_t outputs = plan.rows * plan.columns;
+  return plan.columns <= lanes && plan.slices == 1 && plan.together == 1 && plan.kept == 0 && plan.parts == 1 &&
+         !plan.streams && plan.row_step == 1 && plan.target_pitch == outputs && plan.index_pitch == outputs &&
+         outputs <= kNarrowOutputs;
+}
+
 void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, StripPlan& plan) {
   const std::size_t code = larger(element, sizeof(std::int32_t));
   std::size_t at = 0;
@@ -63,7 +71,6 @@ void place_scratch(std::int64_t lanes, std::size_t element, bool with_indices, S
   plan.slice_codes_at = take(with_indices ? plan.kept * plan.slice_pitch : 0, code);
   const std::int64_t results = plan.kept > 0 ? slice : smaller(plan.band, plan.rows) * plan.columns;
   plan.result_at = take(plan.staged ? results : 0, element);
-  plan.narrow_planes = with_indices && plan.index_pitch == slice * plan.slices ? ceil_div(kNarrowOutputs, slice) : 0;
   plan.codes_at = take(with_indices ? larger(results, plan.narrow_planes * slice) : 0, code);
   plan.bytes = at;
 }
@@ -156,6 +163,8 @@ std::unique_ptr<Kernel> make_strip_kernel(const Described& described, const RowK
   plan.divisors = {1, true, {}, 0};
   if (sums && !powers && !make_slice_divisors(row_plan, lanes, plan.divisors)) return nullptr;
   if (has_first_codes) make_first_codes(p, lanes, plan);
+  plan.narrow_planes =
+      p.with_indices && may_follow_each_other(lanes, plan) ? ceil_div(kNarrowOutputs, plan.rows * plan.columns) : 0;
   place_scratch(lanes, size_of(p.dtype), p.with_indices, plan);
   if (plan.bytes > static_cast<std::size_t>(kMostStripBytes)) return nullptr;
   const std::string why = "vectors of columns down the rows of each plane, " + std::to_string(plan.band) +

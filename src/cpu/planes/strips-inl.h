@@ -51,7 +51,8 @@ struct Strip {
   std::int64_t slice, column;
   std::int64_t first_row, end_row;  // of outputs
   const std::int32_t* first_codes;
-  std::int64_t room;  // elements that may be written from `to` on
+  std::int64_t
+      room;  // elements that may be written from `to` on; of halves more are, which FoldNarrowPlanes writes again
   T* to;
   CodeOf<C>* codes;
   std::uintptr_t fetch = 0;  // where to fetch early from, 0: nowhere; a number, for it may lie beyond the tensor

@@ -24,9 +24,9 @@ struct StripPlan {
   std::int64_t parts = 1;                // units of a plane: parts of the rows of its slices
   bool keys;                             // maxima of halves: taken of integers, see keys-inl.h
   bool padded;                           // windows reach beyond their row
-  bool staged;                           // results are put together in scratch
-  bool streams;                          // results are written around the caches
-  bool flat;                             // indices are positions
+  bool staged;   // results are put together in scratch, but for those of planes folded in one go
+  bool streams;  // results are written around the caches
+  bool flat;     // indices are positions
   DType index_dtype;
 
   std::int64_t
