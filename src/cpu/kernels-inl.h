@@ -13,7 +13,7 @@
 #include "cpu/gradients/gather_planes-inl.h"
 #include "cpu/gradients/scatter-inl.h"
 #include "cpu/kernels.hpp"
-#include "cpu/planes/strips-inl.h"
+#include "cpu/planes/strip_planes-inl.h"
 #include "cpu/planes/whole_planes-inl.h"
 #include "cpu/rows/sum_backward-inl.h"
 
