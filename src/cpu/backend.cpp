@@ -15,12 +15,14 @@
 #include "cpu/gradients/scatter_kernel.hpp"
 #include "cpu/gradients/transposed.hpp"
 #include "cpu/gradients/winner_kernel.hpp"
+#include "cpu/merged.hpp"
 #include "cpu/plain/plane_kernel.hpp"
 #include "cpu/plain/unpool_kernel.hpp"
 #include "cpu/planes/band_kernel.hpp"
 #include "cpu/planes/strip_kernel.hpp"
 #include "cpu/planes/whole_kernel.hpp"
 #include "cpu/planes/wide_kernel.hpp"
+#include "cpu/planes/widened_kernel.hpp"
 #include "cpu/rows/block_kernel.hpp"
 #include "cpu/rows/row_work.hpp"
 #include "cpu/thresholds.hpp"
@@ -54,40 +56,55 @@ std::string plain_reason(const Problem& p) {
               : "the plane is beyond 32-bit positions");
 }
 
+/// What most calls of networks are: one idea each. Null where none is made for the problem.
+std::unique_ptr<Kernel> make_special_kernel(const Described& described, const Target& target, const RowWork* rows) {
+  const RowKernels& kernels = *kernels_of(described.problem.dtype, target);
+  std::unique_ptr<Kernel> kernel = make_whole_kernel(described, kernels, rows);
+  if (!kernel) kernel = make_winner_kernel(described);
+  if (!kernel) kernel = make_expand_kernel(described, kernels, rows);
+  if (!kernel) kernel = make_lane_sum_kernel(described, target, rows);
+  if (!kernel) kernel = make_band_kernel(described, target, rows, true);
+  if (!kernel) kernel = make_strip_kernel(described, kernels, rows);
+  if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows);
+  if (!kernel) kernel = make_straight_columns_kernel(described, target, rows);
+  if (!kernel) kernel = make_column_band_kernel(described, target, rows);
+  if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
+  if (!kernel) kernel = make_band_kernel(described, target, rows, false);
+  if (!kernel) kernel = make_wide_kernel(described, target, rows, false);
+  if (!kernel) kernel = make_flat_kernel(described, target);
+  if (!kernel) kernel = make_line_kernel(described, target);
+  if (!kernel) kernel = make_gather_kernel(described, kernels);
+  if (!kernel) kernel = make_pick_kernel(described, target);
+  if (!kernel) kernel = make_collect_kernel(described, kernels);
+  if (!kernel) kernel = make_norm_gradients_kernel(described, target, rows);
+  if (!kernel) kernel = make_expand_columns_kernel(described, target, rows);
+  if (!kernel) kernel = make_pick_columns_kernel(described, target, rows);
+  return kernel;
+}
+
+std::unique_ptr<Kernel> make_special_kernel(const Described& described, const Target& target) {
+  const std::optional<RowWork> rows = RowWork::make(described.problem, *kernels_of(described.problem.dtype, target));
+  return make_special_kernel(described, target, rows ? &*rows : nullptr);
+}
+
 std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& target) {
   const Problem& p = described.problem;
-  const RowKernels& kernels = *kernels_of(p.dtype, target);
   bool idle = p.batch == 0 || p.channels == 0;
   for (const Axis& axis : p.axis) idle = idle || axis.input == 0 || axis.output == 0;
   std::unique_ptr<Kernel> kernel;
   if (idle) {
     kernel = std::make_unique<IdleKernel>();
     kernel->explain = "nothing to do: a tensor of the call is empty";
+  } else if (const std::optional<Described> fewer = merged(described)) {
+    kernel = make_merged_kernel(described, make_kernel(*fewer, target));
   } else if (const std::optional<Described> forward = as_forward(described)) {
     kernel = make_transposed_kernel(make_kernel(*forward, target));
   } else {
+    const RowKernels& kernels = *kernels_of(p.dtype, target);
     std::optional<RowWork> rows = RowWork::make(p, kernels);
-    kernel = make_whole_kernel(described, kernels, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_winner_kernel(described);
-    if (!kernel) kernel = make_expand_kernel(described, kernels, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_lane_sum_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, true);
-    if (!kernel) kernel = make_strip_kernel(described, kernels, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_straight_columns_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_column_band_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);
-    if (!kernel) kernel = make_band_kernel(described, target, rows ? &*rows : nullptr, false);
-    if (!kernel) kernel = make_wide_kernel(described, target, rows ? &*rows : nullptr, false);
-    if (!kernel) kernel = make_flat_kernel(described, target);
-    if (!kernel) kernel = make_line_kernel(described, target);
-    if (!kernel) kernel = make_gather_kernel(described, kernels);
-    if (!kernel) kernel = make_pick_kernel(described, target);
-    if (!kernel) kernel = make_collect_kernel(described, kernels);
-    if (!kernel) kernel = make_norm_gradients_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_expand_columns_kernel(described, target, rows ? &*rows : nullptr);
-    if (!kernel) kernel = make_pick_columns_kernel(described, target, rows ? &*rows : nullptr);
+    kernel = make_special_kernel(described, target, rows ? &*rows : nullptr);
     if (!kernel) kernel = make_block_kernel(described, kernels, target, rows ? &*rows : nullptr);
+    if (!kernel) kernel = make_widened_kernel(described, target, rows ? &*rows : nullptr, make_special_kernel);
     if (!kernel) kernel = make_wide_kernel(described, target, rows ? &*rows : nullptr, true);
     if (!kernel && rows) kernel = make_row_kernel(described, std::move(*rows));
     if (!kernel) kernel = make_unpool_kernel(described);

@@ -9,6 +9,11 @@ namespace cenote::simd {
 
 /// Below this many bytes a call is run on the calling thread: waking another costs more than it saves.
 inline constexpr std::int64_t kSerialBytes = 128 * 1024;
+/// Rows of planes that follow each other are those of one where it has so many at least, and so many elements at most: enough rows for a band of them, few enough elements to fill threads and blocks of small
+/// planes. (Two threads, as planes of one row and so: 4/1 maxima over 49152 rows of 93 1137 us and 730, 3/2 over 2048 of 18 15 and 4, 1x3/1 over 7 x 7 28 and 10, 4/4 averages over 16384 of 135 234 and
+/// 125, backward 219 and 134, 100 to 25 83 and 45; with 8 Ki instead of 2 Ki elements the same, but bf16 1x3/1 over 7 x 7, in blocks, 17 and 215.)
+inline constexpr std::int64_t kFewestStacked = 4;
+inline constexpr std::int64_t kStackedElements = 2 * 1024;
 /// Pieces per thread: enough to even out threads that start late, few enough to keep rows together.
 inline constexpr std::int64_t kPiecesPerThread = 4;
 
@@ -147,6 +152,12 @@ inline constexpr std::int64_t kGatherPhases = 4;
 /// Unpooled columns of all channels that take more than this are unpooled in bands of so many bytes. (Two threads, 2x2 to 64 x 360 x 480: 9.6 to 10.3 ms without and 1.5 to 2.0 so; planes gain
 /// nothing, 1000 to 1607 us and 1019 to 1495.)
 inline constexpr std::int64_t kUnpooledBytes = 256 * 1024;
+/// Elements of halves that are f32 for a while, before and after: between 2 Ki and 64 Ki it made no difference that could be told. A single plane may have so many, an L2. Rows are shorter than
+/// this, or have no step that loads could follow. (Two threads, as halves and as f32: 2x2/1 maxima over 76 x 76 749 us and 267, 3x4x4/2 over 8 x 32 x 32 668 and 242, 2x3 averages over 112 x 112
+/// 618 and 307, backward 650 and 345, 7x7/6 over 224 x 224 80 and 56; of rows of 250 2/2 maxima 102 and 91, but of 500 73 and 86, of 1200 5/1 298 and 450, 4/4 averages 150 and 171.)
+inline constexpr std::int64_t kWidened = 16 * 1024;
+inline constexpr std::int64_t kMostWidened = 128 * 1024;
+inline constexpr std::int64_t kLongWidened = 256;
 /// Units of a scatter, or of unpooling, that there should be at least, for threads to share.
 inline constexpr std::int64_t kFewestUnits = 8;
 

@@ -5,6 +5,11 @@
 namespace cenote::testing {
 namespace {
 
+/// A problem of the type that stands for its star.
+std::string with_dtype(std::string problem, const std::string& dtype) {
+  return problem.replace(problem.find('*'), 1, dtype);
+}
+
 /// Each way the CPU backend can take, at sizes where it takes it: small planes side by side, tall and wide windows, outputs straight
 /// from their taps, scatters by planes, rows, columns and bands.
 TEST(Differential, EveryWayToDoIt) {
@@ -589,6 +594,86 @@ TEST(Differential, EveryWayToDoIt) {
   }
 }
 
+/// Windows of one slice or one row: slices become planes, rows of planes those of one, in every layout that allows it and in those that do not.
+TEST(Differential, MergedAxes) {
+  const Threads one(1), two(2);
+  std::vector<Setting> settings = every_target();
+  settings.push_back({"", &two});
+  for (const std::string dtype : {"f32", "bf16", "f64", "u8"}) {
+    for (const char* problem : {
+             "max3d * ncdhw n2c3 d5h9w11 k1x3x3 s1x2x2 p0x1x1",
+             "max3d * ndhwc n2c3 d5h9w11 k1x3x3 s1x2x2 p0x1x1 nan",
+             "max3d * ncdhw n2c1 d5h9w11 k1x2x3 s1",
+             "max3d * ndhwc n1c4 d6h8w9 k1x2x2 ceil ties",
+             "max3d * strided n2c3 d4h7w9 k1x2x2",
+             "max3d * spaced n2c3 d4h7w9 k1x3x3 s1x2x2",
+             "max3d * flipped n2c3 d4h7w9 k1x3x3 s1x2x2",
+             "max3d * broadcast n2c3 d4h7w9 k1x3x3 s1x2x2 fwd",
+             "max3d * ncdhw n2c5 d4h3w40 k1x1x3 s1x1x2 p0x0x1",
+             "avg3d * ncdhw n2c3 d5h9w11 k1x3x3 s1x2x2 p0x1x1 nopad",
+             "avg3d * ndhwc n2c12 d5h8w8 k1x2x2",
+             "avg3d * ncdhw n1c7 d5h1w30 k1x1x4 ceil",
+             "aavg3d * ncdhw n2c3 d5h9w11 out5x4x3",
+             "amax3d * ndhwc n2c3 d5h9w11 out5x4x3",
+             "max1d * ncw n9c8 w18 k3 s2",
+             "max1d * ncw n5c4 w93 k4 s1 p2 nan",
+             "max1d * ncw n7c11 w21 k5 s3 p1 ceil ties",
+             "max1d * ncw n12c16 w40 k3 s1 d2 p1",
+             "max1d * nwc n5c4 w93 k4 s1 p2",
+             "max1d * spaced n4c6 w33 k2",
+             "avg1d * ncw n16c8 w35 k4",
+             "avg1d * ncw n5c8 w50 k3 s1 p1 nopad",
+             "avg1d * ncw n5c8 w50 k10 s5",
+             "sum1d * ncw n4c9 w27 k2 s3",
+             "aavg1d * ncw n8c8 w100 out25",
+             "amax1d * ncw n8c8 w100 out7",
+             "max2d * nchw n3c8 h7w7 k1x3 s1 p0x1",
+             "max2d * nchw n2c6 h4w40 k1x3 s1x2 p0x1 neginf",
+             "avg2d * nchw n2c6 h5w40 k1x5 s1 p0x2",
+         }) {
+      expect_right(with_dtype(problem, dtype), settings);
+    }
+  }
+  for (const char* line : {"lp1d f32 ncw n8c8 w40 k4 norm2", "lp1d f32 ncw n8c8 w41 k3 s2 norm3",
+                           "lp3d f32 ncdhw n2c4 d3h9w9 k1x2x2 norm2", "lp1d bf16 ncw n8c8 w40 k4 norminf",
+                           "lp3d f32 ncdhw n2c4 d3h9w9 k1x3x3 s1x2x2 norminf"}) {
+    expect_right(line, settings);
+  }
+}
+
+/// Halves through the kernels of f32: the last planes are fewer, planes follow each other or do not, rows are just short enough or just too long.
+TEST(Differential, WidenedPlanes) {
+  const Threads one(1), three(3);
+  std::vector<Setting> settings = every_target();
+  settings.push_back({"", &three});
+  for (const std::string dtype : {"f16", "bf16"}) {
+    for (const char* problem : {
+             "max2d * nchw n3c23 h76w70 k2 s1",
+             "max2d * nchw n1c9 h70w76 k2 s1 nan fwd",
+             "max2d * spaced n2c7 h70w76 k2x3 s1",
+             "max2d * nchw n1c5 h40w255 k5 s1 p2",
+             "max2d * nchw n1c5 h40w256 k5 s1 p2",
+             "max2d * nchw n1c9 h90w100 k7 s6",
+             "max2d * nchw n1c9 h90w100 k7x9 s6x7 p3 ceil zeros",
+             "max2d * nchw n1c3 h300w400 k5x9 s5x9 fwd",
+             "max3d * ncdhw n2c9 d8h32w33 k3x4x4 s2",
+             "max3d * ncdhw n1c9 d4h30w63 k2x3x3 s1 inf",
+             "min2d * nchw n2c9 h40w60 k2x3 s1",
+             "avg2d * nchw n1c19 h56w112 k2x3",
+             "avg2d * nchw n2c19 h40w70 k4x3 s3 p1 nopad",
+             "avg2d * nchw n2c19 h40w70 k5x4 s2x3 p2x1 div-3 extreme fwd",
+             "sum2d * nchw n2c9 h40w70 k2x3",
+             "avg1d * ncw n32c8 w135 k4",
+             "avg1d * ncw n5c64 w196 k3 nan",
+             "lp2d * nchw n2c16 h56w56 k3 s2 norm2",
+             "amax2d * nchw n2c9 h100w120 out14",
+             "aavg2d * nchw n2c9 h100w120 out14",
+         }) {
+      expect_right(with_dtype(problem, dtype), settings);
+    }
+  }
+}
+
 /// Lanes of two vectors of sums of rows: small planes as one row, several of them at once, longer rows each by itself, groups of rows, the tensor's end.
 TEST(Differential, LanesOfSums) {
   const Threads one(1), two(2);
@@ -629,9 +714,7 @@ TEST(Differential, LanesOfSums) {
              "1d * ncw n3c70 w301 k4 s2",
              "1d * ncw n1c5 w9000 k5 s1 p2 nopad",
          }) {
-      std::string line = problem;
-      line.replace(line.find('*'), 1, dtype);
-      expect_right("avg" + line, settings);
+      expect_right("avg" + with_dtype(problem, dtype), settings);
     }
   }
   expect_right("sum2d f32 nchw n2c9 h17w33 k3 s2 p1 zeros bwd", settings);

@@ -43,6 +43,14 @@ const std::vector<Pool> kPools = {
      {.op = Op::max_pool, .dims = 3, .kernel_size = {2, 3, 3}, .stride = {2, 1, 1}, .padding = 1},
      {1, 2, 5, 4, 29}},
     {"3d of long rows", {.op = Op::max_pool, .dims = 3, .kernel_size = 2}, {1, 2, 5, 4, 34}},
+    {"3d of single slices",
+     {.op = Op::max_pool, .dims = 3, .kernel_size = {1, 3, 3}, .stride = {1, 2, 2}, .padding = {0, 1, 1}},
+     {2, 3, 4, 9, 11}},
+    {"3d of single slices, channels-last",
+     {.op = Op::max_pool, .dims = 3, .kernel_size = {1, 2, 2}},
+     {2, 5, 4, 6, 8},
+     true},
+    {"2d of single rows", {.op = Op::max_pool, .dims = 2, .kernel_size = {1, 3}, .stride = {1, 2}}, {2, 6, 4, 13}},
     {"2d overlapping", {.op = Op::max_pool, .dims = 2, .kernel_size = 3, .stride = 2, .padding = 1}, {2, 3, 9, 11}},
     {"2d, nothing shared", {.op = Op::max_pool, .dims = 2, .kernel_size = 2}, {2, 5, 14, 14}},
     {"2d, small and overlapping",
@@ -275,6 +283,17 @@ std::vector<std::int64_t> window_of(const Pool& pool, const Shape& output, std::
     flats = next;
   }
   return flats;
+}
+
+/// Where a pool of fewer axes does the work, what is wrong is told in the caller's.
+TEST(MergedIndices, AreNamedInTheAxesOfTheCall) {
+  const PoolSpec spec{.op = Op::max_pool, .dims = 3, .kernel_size = {1, 2, 2}, .index_kind = IndexKind::window};
+  const Plan plan = Plan::make(Pass::backward, TensorDesc::contiguous(DType::f32, {2, 3, 4, 6, 8}), spec);
+  Buffers run(plan);
+  ASSERT_TRUE(plan.run(run.args()).ok());
+  run.indices.set_integer((((1 * 3 + 2) * 4 + 3) * 3 + 1) * 4 + 2, 4);
+  expect_refusal(refusal_of(plan.run(run.args())), "saved_indices", {"index 4 at (n 1, c 2, d 3, h 1, w 2)"},
+                 ErrorCode::invalid_index);
 }
 
 /// What no index of this output may be.
