@@ -439,6 +439,15 @@ TEST(Differential, EveryWayToDoIt) {
             "lp2d f32 nhwc n2c64 h13w15 k3 s1 norm2",
             "lp3d f32 ndhwc n2c40 d5h7w9 k3 s1 norm2",
             "lp2d f32 nhwc n1c64 h13w25 k2x9 norm2",
+            // Columns that no window sees, at the end of rows, between windows, within dilated ones, or all of a vector.
+            "avg1d bf16 ncw n3c32 w135 k4 bwd",
+            "avg2d f32 nchw n2c7 h31w31 k3x2 s4x5 bwd",
+            "avg2d f16 nchw n2c3 h28w61 k15 s15x20 bwd",
+            "avg2d f32 nchw n2c3 h28w28 k15 bwd",
+            "avg1d f32 ncw n2c5 w57 k2 d3 s7 bwd",
+            "avg2d bf16 nchw n2c3 h20w83 k5 s9x40 bwd",
+            "avg2d f32 nchw n2c3 h20w43 k5 s9 p2 ceil nopad bwd",
+            "avg3d f32 ncdhw n2c3 d6h7w20 k2x3x3 s3 bwd",
             // Windows that share nothing, with rows and columns that they cut off, that cut them off, or that none sees.
             "lp2d f32 nchw n2c9 h31w44 k2 norm2 zeros bwd",
             "lp2d f32 nchw n2c9 h31w75 k2 ceil norm2 bwd",

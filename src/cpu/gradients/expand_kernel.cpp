@@ -25,12 +25,16 @@ bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
     const std::int64_t end = smaller(column + lanes, axis.input);
     std::int64_t first = axis.output - 1, last = 0;
     for (std::int64_t x = column; x < end; ++x) {
-      first = smaller(first, cover(axis, x).first);
-      last = larger(last, cover(axis, x).first);
+      const Cover seen = cover(axis, x);
+      if (seen.count == 0) continue;
+      first = smaller(first, seen.first);
+      last = larger(last, seen.first);
     }
     if (last - first >= lanes) return false;
-    for (std::int64_t x = column; x < column + lanes; ++x)
-      plan.lanes.push_back(static_cast<std::int32_t>(x < end ? cover(axis, x).first - first : 0));
+    for (std::int64_t x = column; x < column + lanes; ++x) {
+      const Cover seen = cover(axis, smaller(x, end - 1));
+      plan.lanes.push_back(static_cast<std::int32_t>(seen.count == 0 ? -1 : seen.first - first));
+    }
     plan.vectors.push_back({column, first});
     return true;
   });
@@ -74,7 +78,7 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
     if (std::any_of(ranges.begin(), ranges.end(), [](const RowRange& seen) { return seen.count > 1; })) return nullptr;
   }
   for (std::int64_t x = 0; x < width.input; ++x) {
-    if (cover(width, x).count != 1) return nullptr;
+    if (cover(width, x).count > 1) return nullptr;
   }
   if (!make_vectors(width, lanes, plan)) return nullptr;
   for (const RowRange& seen : row_plan.source_rows[0]) plan.slices.push_back(seen.count == 0 ? -1 : seen.first);

@@ -56,11 +56,12 @@ class DividedSlice {
   V by_;
 };
 
-/// Runs [first, end), each column seen by one output and each row by one at most.
+/// Runs [first, end), each column and each row seen by one output at most.
 template <class T>
 HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, std::int64_t first_run, std::int64_t end_run,
                              const DividedSlice<T>& slice, PacedRows& target) {
   const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
   const RoundedTag<T, decltype(d)> rounded;
   constexpr std::int64_t kLanes = DividedSlice<T>::kLanes;
   const std::int64_t width = plan.width;
@@ -81,7 +82,10 @@ HWY_NOINLINE void ExpandRows(const ExpandPlan& plan, std::int64_t first_run, std
       const std::int32_t* HWY_RESTRICT taken = plan.lanes.data();
       for (const ExpandVector* vector = vectors; vector < vectors_end; ++vector, taken += kLanes) {
         const auto seen = slice.At(source + vector->output);
-        const auto v = RoundVector<T>(d, hn::TableLookupLanes(seen, hn::SetTableIndices(d, taken)));
+        const auto lanes = hn::LoadU(di, taken);
+        const auto lane = hn::IndicesFromVec(d, hn::And(lanes, hn::Set(di, static_cast<std::int32_t>(kLanes - 1))));
+        const auto some = hn::RebindMask(d, hn::Gt(lanes, hn::Set(di, -1)));
+        const auto v = RoundVector<T>(d, hn::IfThenElseZero(some, hn::TableLookupLanes(seen, lane)));
         auto* at = to + vector->column;
         if (width >= kLanes) {
           for (std::int64_t y = 0; y < rows; ++y, at += width) hn::StoreU(v, rounded, at);

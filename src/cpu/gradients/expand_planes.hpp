@@ -30,7 +30,7 @@ struct ExpandPlan {
   std::vector<ExpandRun> runs;
   std::int64_t bands, band;  // that the runs of a slice are cut into, for threads to share; runs of each
   std::vector<ExpandVector> vectors;
-  std::vector<std::int32_t> lanes;  // of each vector: which output every lane takes
+  std::vector<std::int32_t> lanes;  // of each vector: which output every lane takes, from the first; -1: none
   SliceDivisors divisors;
   PacedPlan paced;    // of the target's rows
   std::size_t bytes;  // of scratch
