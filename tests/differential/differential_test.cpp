@@ -130,6 +130,17 @@ TEST(Differential, EveryWholePlane) {
   }
 }
 
+/// Averages over rows that end anywhere in a vector, the last of them where the tensor does.
+TEST(Differential, EveryWholeRow) {
+  const auto settings = every_target();
+  for (const std::string dtype : {"f32", "f64", "f16", "bf16"}) {
+    for (int width = 1; width <= 140; ++width)
+      expect_right("aavg1d " + dtype + " ncw n3c7 w" + std::to_string(width) + " out1", settings);
+    expect_right("aavg1d " + dtype + " spaced n3c19 w77 out1 zeros", settings);
+    expect_right("aavg1d " + dtype + " ncw n2c40 w1001 out1 inf", settings);
+  }
+}
+
 /// Every remainder of channels beside whole vectors, in bands of four, two and one rows of outputs.
 TEST(Differential, EveryRemainderOfChannels) {
   const auto settings = every_target();
