@@ -220,6 +220,16 @@ inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
 inline constexpr std::int64_t kMostBandOverlap = 2;
 inline constexpr std::int64_t kOverlappingRowBytes = 512;
 
+/// Windows more than one row high over rows of so few outputs are folded in blocks, planes side by side: where they overlap along the row, and where they do not. (Two threads, 4 MB, in bands and in blocks: 3x3/3
+/// over 6 x 6 maxima 303 us and 120, averages 303 and 119, over 10 x 10 146 and 90, 139 and 81, over 14 x 14 92 and 75, 88 and 70, over 20 x 20 63 and 73, 63 and 67; 4x4/4 over 10 x 10 133 and 72, 107 and 70; 5x5/2 over
+/// 8 x 8 357 and 162, 419 and 161, over 20 x 20 151 and 126, 205 and 116, over 28 x 28 108 and 122, 144 and 111; 4x4/1 over 10 x 10 252 and 193, 417 and 199, over 16 x 16 197 and 195, 230 and 184; 3x2/1 over 10 x 10 269 and 216, 257
+/// and 263.)
+inline constexpr std::int64_t kFewOverlapping = 10;
+inline constexpr std::int64_t kFewApart = 4;
+/// Taps along the row of maxima one apart, over rows up to as long as those that are joined, that are compared one by one at most, not by doubling. (Two threads, 4 MB in rows of 117, 400 and 2000, doubled and so: 7/1 296 us and 147, 181 and 143, 131 and
+/// 146, 8/1 347 and 161, 237 and 175, 169 and 172, 10/1 368 and 187, 207 and 199, 169 and 183, 13/1 with padding 385 and 328, 238 and 281, 157 and 214.)
+inline constexpr std::int64_t kMostApartTaps = 8;
+
 /// Windows one apart over rows that stay as long as they are have joined rows up to so many columns, and maxima up to so many taps along them. (Two threads, in bands, row by row or in blocks, and
 /// joined: 5x5 maxima over 2048 planes of 20 x 20 256 us and 127, of 13 x 13 99 and 67, over 512 of 40 x 40 175 and 108, over 256 of 64 x 64 185 and 146, over 32 of 200 x 200 231 and 186; 7x7 over 64 x 64 603
 /// and 187, 9x9 over 20 x 20 283 and 234; 5x5 averages over 20 x 20 489 and 124, 64 x 64 376 and 134, 32 of 600 x 600 6038 and 3418. In strips, 3x3 averages over 6144 of 17 x 17 292 and 203, but over 28 x 28 120
@@ -270,7 +280,7 @@ inline constexpr std::int64_t kLineBytes = 8 * 1024;
 /// beside others. (Two threads, with indices, folded with codes and so: 12 planes of 1000 x 1000 1550 us and 517 to 547, 8192 rows of 1024 1181 to 1229 and 380 to 406.)
 inline constexpr std::size_t kWholePieceBytes = 16 * 1024;
 /// Bytes ahead of their use that planes longer than a vector are fetched which are averaged. (Two threads: 12288 planes of 196 78 us without and 62 so, torch 56; 4096 of 28 x 28 73 and 66, torch 67; of
-/// 33 x 33 109 and 98, 1024 of 56 x 56 65 and 57.)
+/// 33 x 33 109 and 98, 1024 of 56 x 56 65 and 57; f64, 12288 of 196 241 and, in rows, 133.)
 inline constexpr std::uintptr_t kWholeAhead = 4096;
 
 /// Planes of so many outputs at least, whose small windows overlap, are collected from a vector of inputs at a time; of fewer, several are scattered at once. (Two threads: 3x3/2 over 3840
@@ -325,6 +335,9 @@ inline constexpr std::int64_t kMostLaneResults = 8 * 1024;
 /// 294, 1024 of 40 x 40 152 and 175, of 48 x 48 211 and 343. Others: 2x2/1 over 64 x 64 335 and 247, 5x5/1 1047 and 586, but over 12 x 12, in blocks, 155 and 165; 3/1 over 4096 rows of 257 697 and 94; 3x3x3/2 over 64 of 16 x 56 x 56 588 and
 /// 307; 3x3/2 over 42 x 42, in strips, 121 and 158. f32 only where nothing else has a divisor for each slice: 3x3x3/1 over 64 of 16 x 28 x 28 1094 and 295.)
 inline constexpr std::int64_t kLongestLaneHalves = 36;
+/// And averages of f32 over windows one row high that overlap, or rows of so few outputs. (Two threads, 4 MB in rows of 18, 40, 93 and 200, in bands and so: 3/2 148 us and 89, 141 and 115, 87 and 92, 82 and 71; 4/1 339 and 138, 227 and
+/// 180, 164 and 112, 255 and 125; 4/2 181 and 125, 166 and 123, 102 and 112, 101 and 76; 3/3 176 and 92, 81 and 78, 65 and 79, 61 and 68; rows of 9, 4/4 257 and 249.)
+inline constexpr std::int64_t kFewLaneColumns = 16;
 /// Columns that an output of averages that do not overlap is stored to at once, in columns of many channels, at most. (Two threads, as ratios to oneDNN's in the same runs: 4x4/4 over 64 x 64 x 64
 /// 1.53 and 1.32 row by row, 2x2/2 over 256 x 256 x 32 1.25 and 1.09, of bf16 over 112 x 112 x 64 1.13 and 0.74; 7x7/7 over 26 MB 0.67 and 1.32.)
 inline constexpr std::int64_t kMostSpreadColumns = 4;

@@ -448,6 +448,20 @@ TEST(Differential, EveryWayToDoIt) {
             "avg2d bf16 nchw n2c3 h20w83 k5 s9x40 bwd",
             "avg2d f32 nchw n2c3 h20w43 k5 s9 p2 ceil nopad bwd",
             "avg3d f32 ncdhw n2c3 d6h7w20 k2x3x3 s3 bwd",
+            // Planes so small that they are folded side by side.
+            "max2d f32 nchw n3c17 h8w8 k3 fwd",
+            "avg2d f32 nchw n3c17 h8w8 k3 fwd",
+            "max2d f32 nchw n3c17 h10w5 k4 fwd",
+            "avg2d f32 nchw n2c20 h13w13 k5 s2 p2 nopad fwd",
+            "avg3d f32 ncdhw n2c9 d4h8w8 k2x3x3 fwd",
+            "lp2d f32 nchw n2c20 h8w8 k3 norm2 fwd",
+            "max2d u8 nchw n2c70 h9w9 k3 fwd",
+            // Maxima of seven and eight columns.
+            "max1d f32 ncw n2c9 w117 k8 s1 fwd",
+            "max1d f32 ncw n2c9 w117 k7 s1 p3 fwd",
+            "max2d f32 nchw n2c5 h31w45 k8 s1 p4x3 fwd",
+            "max2d f32 nchw n2c5 h31w20 k7x8 s1 fwd",
+            "max2d u8 nchw n2c5 h31w145 k8 s1 p4 fwd",
             // Windows that share nothing, with rows and columns that they cut off, that cut them off, or that none sees.
             "lp2d f32 nchw n2c9 h31w44 k2 norm2 zeros bwd",
             "lp2d f32 nchw n2c9 h31w75 k2 ceil norm2 bwd",
@@ -720,6 +734,11 @@ TEST(Differential, LanesOfSums) {
              "3d * ncdhw n1c3 d9h13w17 k2x3x2 s4x2x1 p1x1x0",
              "3d * ncdhw n1c3 d9h13w40 k4x3x3 s2 p1",
              "1d * ncw n3c70 w65 k3 s1 p1 nopad",
+             "1d * ncw n3c70 w18 k3",
+             "1d * ncw n3c70 w9 k4",
+             "1d * ncw n3c70 w40 k3 s2 p1 ceil",
+             "1d * ncw n3c70 w200 k4 s1",
+             "2d * nchw n3c30 h7w13 k1x5 s1x2 p0x2 zeros",
              "1d * ncw n3c70 w301 k4 s2",
              "1d * ncw n1c5 w9000 k5 s1 p2 nopad",
          }) {

@@ -221,13 +221,20 @@ bool share_outputs(const Problem& p) {
   });
 }
 
+/// Windows one row high that leave rows as long as they are: rows that are joined waste nothing.
+bool bands_may_join(const Axis& width) {
+  return width.stride == 1 && width.output == width.input && width.input <= kLongestJoined;
+}
+
 /// Where no other way is faster. (Windows that share nothing, two threads, in blocks and so: 2x2/2 over 4096 planes of 10 x 10 48 us and 40, 8 x 8 34 and 22, f16 21 and 20, 14 x 14 47 and 57, 20 x 20 85 and 97.)
 bool is_worth_it(const Problem& p, const SliceDivisors& divisors) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const bool halves = size_of(p.dtype) < sizeof(float);
   if (p.pass == Pass::backward)
     return halves ? width.input >= kLeastLaneHalves && share_outputs(p) : width.input >= kLeastLaneColumns;
-  if (!halves) return divisors.slice != 0;
+  if (!halves)
+    return divisors.slice != 0 || (depth.kernel == 1 && height.kernel == 1 && !bands_may_join(width) &&
+                                   (width.kernel > width.stride || width.output <= kFewLaneColumns));
   if (depth.kernel > 1) return width.kernel != 2 || width.stride != 2;
   if (width.kernel <= width.stride) return false;
   if (height.kernel == 1) return true;

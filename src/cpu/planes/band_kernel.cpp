@@ -90,6 +90,15 @@ bool sums_down_first(std::int64_t rows, const Axis& width) {
   return 4 * ((rows + kStoreAndLoad) * apart + width.kernel) < 3 * rows * width.kernel;
 }
 
+/// Planes so small that vectors of their rows would be mostly empty, and enough of them for blocks.
+bool are_better_side_by_side(const Problem& p) {
+  const Axis &height = p.axis[1], &width = p.axis[2];
+  if (height.kernel == 1 || width.output > (width.kernel > width.stride ? kFewOverlapping : kFewApart)) return false;
+  const std::int64_t outputs = p.axis[0].output * height.output * width.output;
+  return p.batch * p.channels >= 64 / static_cast<std::int64_t>(size_of(p.dtype)) &&
+         64 * (plane_size(p) + outputs) <= kBlockBytes;
+}
+
 void make_runs(const RowPlan& rows, BandPlan& plan) {
   for (std::int64_t first = 0; first < plan.rows; first += plan.band) {
     JoinedBand band{plan.runs.size(), 0, plan.heights, 0};
@@ -159,9 +168,12 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
   const bool sums = powers || p.reduction == Reduction::sum || p.reduction == Reduction::average;
   if (p.absolute || p.with_indices || (!sums && p.reduction != Reduction::max)) return nullptr;
   // Others are summed up in another order, or folded in fewer steps.
+  const std::int64_t most_taps = sums                             ? kDoublingTaps - 1
+                                 : joined                         ? kMostJoinedTaps
+                                 : width.output <= kLongestJoined ? kMostApartTaps
+                                                                  : kDoublingTaps - 1;
   const bool few =
-      row_plan.columns == Columns::strided || (row_plan.columns == Columns::consecutive &&
-                                               width.kernel < (joined && !sums ? kMostJoinedTaps + 1 : kDoublingTaps));
+      row_plan.columns == Columns::strided || (row_plan.columns == Columns::consecutive && width.kernel <= most_taps);
   if (!few || row_plan.tall) return nullptr;
   const Bands bands = bands_of(target.index, p.dtype, sums);
   const bool dilated = !joined && (height.dilation > 1 || width.dilation > 1);
@@ -170,6 +182,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
     return nullptr;
   if (joined && (powers || bands.joined == nullptr || !may_be_joined(p, sums, bands.lanes))) return nullptr;
   if (bands.function == nullptr || (width.stride == 3 && bands.lane != 4)) return nullptr;
+  if (!joined && are_better_side_by_side(p)) return nullptr;
   for (const Axis& axis : p.axis) {
     if (axis.rule != WindowRule::sliding || (axis.dilation != 1 && &axis == &depth) || axis.kernel > kRowBlock)
       return nullptr;

@@ -288,11 +288,20 @@ class BandFolder {
   }
 
   void Run(const T* source, T* target, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t unit = begin; unit < end; ++unit) {
-      const std::int64_t slice = unit / plan_.bands, plane = slice / plan_.slices, z = slice % plan_.slices;
+    // Counted on, for planes may be so small that three divisions each are felt.
+    std::int64_t in_slice = begin % plan_.bands, z = begin / plan_.bands % plan_.slices;
+    std::int64_t plane = begin / plan_.bands / plan_.slices;
+    const auto next = [&] {
+      if (++in_slice < plan_.bands) return;
+      in_slice = 0;
+      if (++z < plan_.slices) return;
+      z = 0;
+      ++plane;
+    };
+    for (std::int64_t unit = begin; unit < end; ++unit, next()) {
       const RowRange& depth = plan_.depth_rows[static_cast<std::size_t>(z)];
       Band<T> band;
-      band.first_row = unit % plan_.bands * plan_.band;
+      band.first_row = in_slice * plan_.band;
       band.end_row = smaller(band.first_row + plan_.band, plan_.rows);
       const RowRange& last = Rows(band.end_row - 1);
       band.first_y = Rows(band.first_row).first;
