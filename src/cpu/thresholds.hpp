@@ -319,8 +319,9 @@ inline constexpr std::int64_t kLeastWinner = 32;
 /// Averages whose windows share nothing are taken back a vector of columns at a time where rows have so many columns at least; halves, of which blocks turn twice as many planes at
 /// once, twice as many. (One thread, 4096 planes: 2x2/2 over 10 x 10 210 us, 187 in blocks, 14 x 14 231 and 403; f16 14 x 14 236 and 195, 20 x 20 415 and 437.)
 inline constexpr std::int64_t kLeastExpanded = 12;
-/// Longer rows have no tables of their columns: not measured.
+/// Longer rows have no tables of their columns: not measured. Bytes of gradients that are divided before the first is taken, so that none is read while it is still being written: not measured beside others.
 inline constexpr std::int64_t kMostExpanded = 16 * 1024;
+inline constexpr std::int64_t kDividedBytes = 4 * 1024;
 
 /// Gradients of averages whose windows overlap are lanes of sums where rows have so many columns at least, halves so many. (Two threads, in blocks or by tables for each row, and so: 3x3/2 over 32768 planes of 4 x 4 171 us and 165, f16 114 and 154,
 /// 16384 of 6 x 6 149 and 107, f16 98 and 99, 8192 of 8 x 8 106 and 60, f16 68 and 50; 3x3/2 over 1344 of 42 x 42 375 and 180, f16 385 and 148; 5x5/3 over 6144 of 17 x 17 248 and 121.) Bytes of sums that are taken before they are read, so that

@@ -33,7 +33,9 @@ bool make_vectors(const Axis& axis, std::int64_t lanes, ExpandPlan& plan) {
     if (last - first >= lanes) return false;
     for (std::int64_t x = column; x < column + lanes; ++x) {
       const Cover seen = cover(axis, smaller(x, end - 1));
-      plan.lanes.push_back(static_cast<std::int32_t>(seen.count == 0 ? -1 : seen.first - first));
+      const std::int64_t lane = seen.count == 0 ? -1 : seen.first - first;
+      plan.lanes.push_back(static_cast<std::int32_t>(lane));
+      plan.short_lanes.push_back(static_cast<std::int16_t>(lane));
     }
     plan.vectors.push_back({column, first});
     return true;
@@ -48,6 +50,30 @@ void make_runs(const std::vector<RowRange>& rows, ExpandPlan& plan) {
     if (row == 0 || plan.runs.back().seen != seen) plan.runs.push_back({row, 0, seen});
     ++plan.runs.back().rows;
   }
+}
+
+/// As many runs each as see few rows of outputs. Returns the most rows that one sees.
+std::int64_t make_groups(std::int64_t most, ExpandPlan& plan) {
+  std::int64_t widest = 1;
+  const auto runs = static_cast<std::int64_t>(plan.runs.size());
+  for (std::int64_t i = 0; i < runs;) {
+    ExpandGroup group{i, i, 0, 0};
+    for (; i < runs; ++i) {
+      const std::int64_t seen = plan.runs[static_cast<std::size_t>(i)].seen;
+      if (seen >= 0) {
+        const bool none = group.seen == 0;
+        const std::int64_t first = none ? seen : smaller(group.first_seen, seen);
+        const std::int64_t end = none ? seen + 1 : larger(group.first_seen + group.seen, seen + 1);
+        if (!none && end - first > most) break;
+        group.first_seen = first;
+        group.seen = end - first;
+      }
+      group.end_run = i + 1;
+    }
+    widest = larger(widest, group.seen);
+    plan.groups.push_back(group);
+  }
+  return widest;
 }
 
 }  // namespace
@@ -65,7 +91,8 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   if (row_plan.source_rows[0].empty() || row_plan.source_rows[1].empty()) return nullptr;
 
   ExpandPlan plan{};
-  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
+  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
+  const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes) / size;
   plan.planes = p.batch * p.channels;
   plan.source_pitch = source.pitch;
   plan.target_pitch = target.pitch;
@@ -83,19 +110,21 @@ std::unique_ptr<Kernel> make_expand_kernel(const Described& described, const Row
   if (!make_vectors(width, lanes, plan)) return nullptr;
   for (const RowRange& seen : row_plan.source_rows[0]) plan.slices.push_back(seen.count == 0 ? -1 : seen.first);
   make_runs(row_plan.source_rows[1], plan);
-  const auto size = static_cast<std::int64_t>(size_of(p.dtype));
   plan.paced = {described.bytes_moved >= kStreamBytes, plan.width * size,
                 larger(1, kStagedBytes / (plan.width * size))};
   if (plan.paced.streams && plan.width * size > kTileBytes)
     return nullptr;  // a row that is put together must stay in L1
   if (plan.width < (size < 4 ? 2 * kLeastExpanded : kLeastExpanded)) return nullptr;
   if (!make_slice_divisors(row_plan, lanes, plan.divisors, true)) return nullptr;
+  const std::int64_t row_bytes = plan.columns * size;
+  const std::int64_t seen = make_groups(larger(1, kDividedBytes / row_bytes), plan);
   // Few slices are shared between threads in bands.
-  const auto runs = static_cast<std::int64_t>(plan.runs.size());
-  plan.bands = smaller(ceil_div(kFewestUnits, plan.planes * depth.input), runs);
-  plan.band = ceil_div(runs, plan.bands);
-  plan.bands = ceil_div(runs, plan.band);
-  plan.bytes = plan.paced.bytes();
+  const auto groups = static_cast<std::int64_t>(plan.groups.size());
+  plan.bands = smaller(ceil_div(kFewestUnits, plan.planes * depth.input), groups);
+  plan.band = ceil_div(groups, plan.bands);
+  plan.bands = ceil_div(groups, plan.band);
+  plan.divided_at = (plan.paced.bytes() + 63) / 64 * 64;
+  plan.bytes = plan.divided_at + static_cast<std::size_t>(seen * row_bytes) + 2 * kernels.vector_bytes;
   const std::int64_t units = plan.units();
   return make_unit_kernel(
       described, std::move(plan), units, kernels.expand_planes,

@@ -20,6 +20,12 @@ struct ExpandVector {
   std::int64_t column, output;
 };
 
+/// Runs [first_run, end_run), and the output rows that they take theirs from, which are divided before.
+struct ExpandGroup {
+  std::int64_t first_run, end_run;
+  std::int64_t first_seen, seen;
+};
+
 /// Made once per plan, read-only in run(). Planes lie `*_pitch` elements apart and are dense.
 struct ExpandPlan {
   std::int64_t planes, source_pitch, target_pitch;
@@ -28,12 +34,16 @@ struct ExpandPlan {
   std::int64_t rows, columns;        // of an output slice
   std::vector<std::int64_t> slices;  // of each slice of the input, the output slice that sees it; -1: none
   std::vector<ExpandRun> runs;
-  std::int64_t bands, band;  // that the runs of a slice are cut into, for threads to share; runs of each
+  std::vector<ExpandGroup> groups;
+  std::int64_t bands, band;  // that the groups of a slice are cut into, for threads to share; groups of each
   std::vector<ExpandVector> vectors;
-  std::vector<std::int32_t> lanes;  // of each vector: which output every lane takes, from the first; -1: none
+  // Of each vector: which output every lane takes, from its first; -1: none. In lanes as wide as elements.
+  std::vector<std::int32_t> lanes;
+  std::vector<std::int16_t> short_lanes;
   SliceDivisors divisors;
-  PacedPlan paced;    // of the target's rows
-  std::size_t bytes;  // of scratch
+  PacedPlan paced;  // of the target's rows
+  // Scratch, bytes from the start of a slot: what is divided lies behind the target's rows.
+  std::size_t divided_at, bytes;
 
   std::int64_t units() const { return planes * static_cast<std::int64_t>(slices.size()) * bands; }
 };
