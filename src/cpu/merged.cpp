@@ -69,8 +69,9 @@ bool merge_slices(const Layouts& layouts, Problem& p) {
   return true;
 }
 
-/// Forward, only types whose kernels take several rows at once gain by having them.
+/// Whole rows are whole planes, which have kernels of their own. Forward, only types whose kernels take several rows at once gain by having them.
 bool gains_by_rows(const Problem& p) {
+  if (is_whole(simplified(p.axis[2]))) return false;
   return p.pass == Pass::backward || p.dtype == DType::f32 || size_of(p.dtype) == 1 ||
          (is_floating(p.dtype) && size_of(p.dtype) == 2);
 }
