@@ -134,6 +134,17 @@ Described widened(const Described& described, std::int64_t planes) {
   return result;
 }
 
+/// Whether a pool of bytes is one of floats whose results are rounded toward zero: sums are whole numbers that floats hold, and are divided once.
+bool is_exact(const Problem& p) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 24, kMostByte = 255;
+  std::int64_t taps = 1;
+  for (const Axis& axis : p.axis) {
+    if (axis.kernel >= kExact / kMostByte / taps) return false;
+    taps *= axis.kernel;
+  }
+  return p.pass == Pass::forward;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_widened_kernel(const Described& described, const Target& target, const RowWork* rows,
@@ -146,6 +157,7 @@ std::unique_ptr<Kernel> make_widened_kernel(const Described& described, const Ta
   const Widening widening = simd::widening(target.index, p.dtype);
   if (widening.widen == nullptr || p.op == Op::max_unpool || p.op == Op::fractional_max_pool) return nullptr;
   const bool forward = p.pass == Pass::forward;
+  if (!is_floating(p.dtype) && !is_exact(p)) return nullptr;
   WidenedTensors tensors;
   tensors.read = {dense_planes(p, forward ? p.input : p.grad_output, forward)};
   tensors.written = {dense_planes(p, forward ? p.output : p.grad_input, !forward)};

@@ -1,4 +1,4 @@
-// Planes of halves through the kernels of f32.
+// Planes of halves and bytes through the kernels of f32.
 #pragma once
 
 #include "cpu/rows/row_work.hpp"
