@@ -220,11 +220,13 @@ inline constexpr std::int64_t kBandRowBytes = 16 * 1024;
 inline constexpr std::int64_t kMostBandOverlap = 2;
 inline constexpr std::int64_t kOverlappingRowBytes = 512;
 
-/// Windows more than one row high over rows of so few outputs are folded in blocks, planes side by side: where they overlap along the row, and where they do not. (Two threads, 4 MB, in bands and in blocks: 3x3/3
-/// over 6 x 6 maxima 303 us and 120, averages 303 and 119, over 10 x 10 146 and 90, 139 and 81, over 14 x 14 92 and 75, 88 and 70, over 20 x 20 63 and 73, 63 and 67; 4x4/4 over 10 x 10 133 and 72, 107 and 70; 5x5/2 over
-/// 8 x 8 357 and 162, 419 and 161, over 20 x 20 151 and 126, 205 and 116, over 28 x 28 108 and 122, 144 and 111; 4x4/1 over 10 x 10 252 and 193, 417 and 199, over 16 x 16 197 and 195, 230 and 184; 3x2/1 over 10 x 10 269 and 216, 257
-/// and 263.)
-inline constexpr std::int64_t kFewOverlapping = 10;
+/// Windows more than one row high over rows of so few outputs are folded in blocks, planes side by side: where they overlap along the row, one apart and further, where they do not, and where they come from memory, in which blocks do not go
+/// straight on. (Two threads, 4 MB, in bands and in blocks: 3x3/3 over 8 x 8 maxima 166 us and 82, averages 164 and 102, over 14 x 14 93 and 71, 91 and 67, over 20 x 20 63 and 73, 63 and 67; 4x4/4 over 10 x 10 134 and 103, 110 and 67;
+/// 5x5/2 with padding over 8 x 8 357 and 162, 419 and 161, without over 20 x 20 93 and 125, 133 and 93, 5x3/2 over 16 x 16 108 and 116, 116 and 170; 4x4/1 over 10 x 10 252 and 193, 417 and 199, over 16 x 16 197 and 195, 230 and 184; 3x2/1
+/// over 10 x 10 269 and 216, 257 and 263. 45 MB: 3x3/3 over 8 x 8 2157 and 1608, 2152 and 2201, over 14 x 14 1146 and 1627, 1373 and 1703, 5x3/2 over 16 x 16 1355 and 2557, 1616 and 3004.)
+inline constexpr std::int64_t kFewOneApart = 10;
+inline constexpr std::int64_t kFewOverlapping = 6;
+inline constexpr std::int64_t kFewFromMemory = 2;
 inline constexpr std::int64_t kFewApart = 4;
 /// Taps along the row of maxima one apart, over rows up to as long as those that are joined, that are compared one by one at most, not by doubling. (Two threads, 4 MB in rows of 117, 400 and 2000, doubled and so: 7/1 296 us and 147, 181 and 143, 131 and
 /// 146, 8/1 347 and 161, 237 and 175, 169 and 172, 10/1 368 and 187, 207 and 199, 169 and 183, 13/1 with padding 385 and 328, 238 and 281, 157 and 214.)
@@ -339,6 +341,9 @@ inline constexpr std::int64_t kLongestLaneHalves = 36;
 /// And averages of f32 over windows one row high that overlap, or rows of so few outputs. (Two threads, 4 MB in rows of 18, 40, 93 and 200, in bands and so: 3/2 148 us and 89, 141 and 115, 87 and 92, 82 and 71; 4/1 339 and 138, 227 and
 /// 180, 164 and 112, 255 and 125; 4/2 181 and 125, 166 and 123, 102 and 112, 101 and 76; 3/3 176 and 92, 81 and 78, 65 and 79, 61 and 68; rows of 9, 4/4 257 and 249.)
 inline constexpr std::int64_t kFewLaneColumns = 16;
+/// The former in calls that move less than this, the latter less than kStreamSmallBytes: bands ask for more at once. (12 MB, 3/2 over rows of 93 258 us and 317, 5/1 over 2000 416 and 538, 3/3 over 18 430 and 233; 28 MB 746 and 1045, 1124 and 1607, 1059 and
+/// 1034.)
+inline constexpr std::int64_t kLaneBytesMoved = std::int64_t{8} << 20;
 /// Columns that an output of averages that do not overlap is stored to at once, in columns of many channels, at most. (Two threads, as ratios to oneDNN's in the same runs: 4x4/4 over 64 x 64 x 64
 /// 1.53 and 1.32 row by row, 2x2/2 over 256 x 256 x 32 1.25 and 1.09, of bf16 over 112 x 112 x 64 1.13 and 0.74; 7x7/7 over 26 MB 0.67 and 1.32.)
 inline constexpr std::int64_t kMostSpreadColumns = 4;

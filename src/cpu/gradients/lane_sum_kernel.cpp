@@ -227,14 +227,17 @@ bool bands_may_join(const Axis& width) {
 }
 
 /// Where no other way is faster. (Windows that share nothing, two threads, in blocks and so: 2x2/2 over 4096 planes of 10 x 10 48 us and 40, 8 x 8 34 and 22, f16 21 and 20, 14 x 14 47 and 57, 20 x 20 85 and 97.)
-bool is_worth_it(const Problem& p, const SliceDivisors& divisors) {
+bool is_worth_it(const Problem& p, const SliceDivisors& divisors, std::int64_t bytes_moved) {
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
   const bool halves = size_of(p.dtype) < sizeof(float);
   if (p.pass == Pass::backward)
     return halves ? width.input >= kLeastLaneHalves && share_outputs(p) : width.input >= kLeastLaneColumns;
-  if (!halves)
-    return divisors.slice != 0 || (depth.kernel == 1 && height.kernel == 1 && !bands_may_join(width) &&
-                                   (width.kernel > width.stride || width.output <= kFewLaneColumns));
+  if (!halves) {
+    const bool one_row = depth.kernel == 1 && height.kernel == 1 && !bands_may_join(width);
+    const bool short_rows = width.output <= kFewLaneColumns && bytes_moved < kStreamSmallBytes;
+    return divisors.slice != 0 ||
+           (one_row && (short_rows || (width.kernel > width.stride && bytes_moved < kLaneBytesMoved)));
+  }
   if (depth.kernel > 1) return width.kernel != 2 || width.stride != 2;
   if (width.kernel <= width.stride) return false;
   if (height.kernel == 1) return true;
@@ -292,7 +295,9 @@ std::unique_ptr<Kernel> make_lane_sum_kernel(const Described& described, const T
   }
   if (plan.most > kMostLaneSums) return nullptr;
   if (plan.most > 3) plan.most = kMostLaneSums;
-  if (!make_slice_divisors(row_plan, lanes, plan.divisors, true) || !is_worth_it(p, plan.divisors)) return nullptr;
+  if (!make_slice_divisors(row_plan, lanes, plan.divisors, true) ||
+      !is_worth_it(p, plan.divisors, described.bytes_moved))
+    return nullptr;
 
   plan.paced = {described.bytes_moved >= kStreamBytes, plan.width * size,
                 larger(1, kStagedBytes / (plan.width * size))};

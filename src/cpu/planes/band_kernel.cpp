@@ -91,9 +91,13 @@ bool sums_down_first(std::int64_t rows, const Axis& width) {
 }
 
 /// Planes so small that vectors of their rows would be mostly empty, and enough of them for blocks.
-bool are_better_side_by_side(const Problem& p) {
+bool are_better_side_by_side(const Problem& p, std::int64_t bytes_moved) {
   const Axis &height = p.axis[1], &width = p.axis[2];
-  if (height.kernel == 1 || width.output > (width.kernel > width.stride ? kFewOverlapping : kFewApart)) return false;
+  const std::int64_t few = bytes_moved >= kStreamSmallBytes ? kFewFromMemory
+                           : width.kernel <= width.stride   ? kFewApart
+                           : width.stride > 1               ? kFewOverlapping
+                                                            : kFewOneApart;
+  if (height.kernel == 1 || width.output > few) return false;
   const std::int64_t outputs = p.axis[0].output * height.output * width.output;
   return p.batch * p.channels >= 64 / static_cast<std::int64_t>(size_of(p.dtype)) &&
          64 * (plane_size(p) + outputs) <= kBlockBytes;
@@ -182,7 +186,7 @@ std::unique_ptr<Kernel> make_band_kernel(const Described& described, const Targe
     return nullptr;
   if (joined && (powers || bands.joined == nullptr || !may_be_joined(p, sums, bands.lanes))) return nullptr;
   if (bands.function == nullptr || (width.stride == 3 && bands.lane != 4)) return nullptr;
-  if (!joined && are_better_side_by_side(p)) return nullptr;
+  if (!joined && are_better_side_by_side(p, described.bytes_moved)) return nullptr;
   for (const Axis& axis : p.axis) {
     if (axis.rule != WindowRule::sliding || (axis.dilation != 1 && &axis == &depth) || axis.kernel > kRowBlock)
       return nullptr;
