@@ -126,7 +126,7 @@ std::unique_ptr<Kernel> make_straight_columns_kernel(const Described& described,
   const bool shares_rows = shares(p.axis[0]) || shares(height), shares_columns = shares(width);
   if (max && (shares_rows || shares_columns) && have_better_ways(p, shares_rows, channels / lanes)) return nullptr;
   const bool needs_many = !p.with_indices || (shares_columns && width.stride == 1);
-  if (max && needs_many && row_plan.inner < kStraightVectors * lanes) return nullptr;
+  if (max && needs_many && channels < kStraightVectors * lanes) return nullptr;
   // Sums of tall windows, and of long ones side by side, are taken in another order.
   const bool doubles = width.rule == WindowRule::sliding && width.stride == 1 && width.kernel >= kDoublingTaps;
   const bool long_ones = row_plan.sums_in_lanes && shares_columns && kFewReadings * width.stride < width.kernel;

@@ -268,18 +268,21 @@ HWY_NOINLINE void SumOfStretch(const StraightRun<typename Channels::Bits>& whole
   }
 }
 
-/// Outputs one after the other, as their windows lie in memory; a stretch of all of them first where it is all that columns have, or is still in L1 for the next window.
+/// Outputs one after the other, as their windows lie in memory; a stretch of all of them first where it is all that columns have, or is still in L1 for the next window; otherwise
+/// of as many as an L1 holds, for to begin with each costs more than it takes to sum up.
 template <class Channels, int kRows>
 HWY_NOINLINE void SumOfRun(const StraightRun<typename Channels::Bits>& run, const Finish<Channels>& finish) {
   const std::int64_t channels = run.end - run.channel;
   bool at_once = run.apart < run.taps * run.step;
   for (std::int64_t vectors = 1; vectors <= Channels::kMost; vectors *= 2)
     at_once = at_once || channels == vectors * Channels::kElements;
-  const std::int64_t outputs = at_once ? run.outputs : 1;
-  for (std::int64_t o = 0; o < run.outputs; o += outputs) {
+  const auto bytes = static_cast<std::int64_t>(sizeof(typename Channels::Bits)) * run.slices * run.rows * run.apart;
+  const std::int64_t most = larger(1, kTileBytes / larger(1, bytes)), step = at_once ? run.outputs : most;
+  for (std::int64_t o = 0; o < run.outputs; o += step) {
+    const std::int64_t end = smaller(o + step, run.outputs);
     ForStretches<Channels::kMost, Channels::kElements>(
         run.channel, run.end, [&](auto vectors, std::int64_t c) HWY_ATTR CENOTE_ALWAYS_INLINE {
-          SumOfStretch<Channels, kRows, vectors()>(run, finish, c, o, o + outputs);
+          SumOfStretch<Channels, kRows, vectors()>(run, finish, c, o, end);
         });
   }
 }
