@@ -173,6 +173,8 @@ inline constexpr std::int64_t kBlockBytes = 512 * 1024;
 inline constexpr std::int64_t kAliasBytes = 4096;
 /// Taps of windows over columns of few channels that are folded straight, vectors of several columns at a time: of more, rows are folded down first. (One thread: 3x3/2 over 16 x 28 x 28 x 20 73 us row by
 /// row and 46 straight, over 32 x 112 x 112 x 8 1273 and 767; 2x2/2 over 64 x 28 x 28 x 20 225 and 127; 5x5/2 over 16 x 28 x 28 x 20 58 and 104.)
+/// Of more, too, where few are read twice. (Two threads: 7x7/7 over 103 x 28 x 28 x 16 42.9 us and 35.2, 11x11/11 over 4 x 224 x 224 x 20 170 and 102.) Rows are folded down first in L1 where fewer vectors are
+/// read and written that way. (7x7/6 over 224 x 224 x 20 56.7 us and 32.5, 4x4/4 of bf16 over 512 x 28 x 28 x 6 182 straight and 119, 3x3/3 of bf16 over 183 x 35 x 26 x 4 42.7 and 37.2.)
 inline constexpr std::int64_t kMostNarrowTaps = 16;
 /// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
 /// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
