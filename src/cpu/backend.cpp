@@ -1,6 +1,7 @@
 // The CPU backend: which kernel for which problem.
 #include "cpu/columns/column_band_kernel.hpp"
 #include "cpu/columns/narrow_columns_kernel.hpp"
+#include "cpu/columns/narrow_sums_kernel.hpp"
 #include "cpu/columns/straight_columns_kernel.hpp"
 #include "cpu/gradients/collect_kernel.hpp"
 #include "cpu/gradients/expand_columns_kernel.hpp"
@@ -66,6 +67,7 @@ std::unique_ptr<Kernel> make_special_kernel(const Described& described, const Ta
   if (!kernel) kernel = make_band_kernel(described, target, rows, true);
   if (!kernel) kernel = make_strip_kernel(described, kernels, rows);
   if (!kernel) kernel = make_narrow_columns_kernel(described, target, rows);
+  if (!kernel) kernel = make_narrow_sums_kernel(described, target, rows);
   if (!kernel) kernel = make_straight_columns_kernel(described, target, rows);
   if (!kernel) kernel = make_column_band_kernel(described, target, rows);
   if (!kernel && described.bytes_moved < kPickedCall) kernel = make_pick_kernel(described, target);

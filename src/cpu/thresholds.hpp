@@ -176,6 +176,10 @@ inline constexpr std::int64_t kAliasBytes = 4096;
 /// Of more, too, where few are read twice. (Two threads: 7x7/7 over 103 x 28 x 28 x 16 42.9 us and 35.2, 11x11/11 over 4 x 224 x 224 x 20 170 and 102.) Rows are folded down first in L1 where fewer vectors are
 /// read and written that way. (7x7/6 over 224 x 224 x 20 56.7 us and 32.5, 4x4/4 of bf16 over 512 x 28 x 28 x 6 182 straight and 119, 3x3/3 of bf16 over 183 x 35 x 26 x 4 42.7 and 37.2.)
 inline constexpr std::int64_t kMostNarrowTaps = 16;
+/// Averages of columns of fewer than so many vectors, which do not fill them or are shared by windows, are summed up down the rows and then along by a table. (Two threads, along by gathers or straight from the taps, and so:
+/// 3x3/3 over 2 x 128 x 128 x 4 10.1 us and 4.6, over 291 x 38 x 76 x 3 229 and 138, 8x8/8 over 512 x 32 x 32 x 8 244 and 176, 3x3/1 over 400 x 16 x 16 x 24 407 and 305, 3x3/3 over 7 x 21 x 42 x 40 7.3 and 6.2, of bf16 7.5 and 5.4; but
+/// 1x2x2 of bf16 over 660 x 16 x 16 x 48 184 straight and 288.) Bytes of any number of channels. (3x3/3 over 291 x 38 x 76 x 3 205 us and 89, 2x2/2 over 98 x 10 x 7 x 384 86 and 43, 13x13/13 over 2 x 24 x 24 x 160 11.1 and 5.0.)
+inline constexpr std::int64_t kMostNarrowSums = 4;
 /// Columns that fill more than half of a vector of so many lanes at most take it whole, with what lies beside them, not two shorter ones; longer ones cross lines. (One thread: 2x2/2 over 64 x 28 x 28 x 6 43.7 us
 /// with two of 4 lanes and 39.0 with one of 8, over 32 x 56 x 56 x 5 82 and 59, 3x3/3 x 7 68 and 55; 3x3/2 x 10 157 with two of 8 and 166 with one of 16, 2x2/2 x 12 102 and 98.)
 inline constexpr std::int64_t kMostLanesBeyond = 8;

@@ -26,6 +26,10 @@ constexpr bool kUnrollsTaps = std::is_same_v<T, double>    ? kFold == Fold::sum
                               : kFold == Fold::max_indexed ? !std::is_integral_v<T> && !kHasStraightMaxima
                                                            : !std::is_integral_v<T> || kFold == Fold::max;
 
+/// Where sums of two and of four columns, which straight columns leave only beyond the caches, have none.
+template <Fold kFold, class T>
+constexpr bool kUnrollsOnlyThree = kFold == Fold::sum&& kHasStraightMaxima && !std::is_same_v<T, double>;
+
 /// Folds kVectors vectors of channels of the output whose first tap lies `at`, into the elements from `to` on. kTaps: taps along the row, 0 where
 /// only known at run time.
 template <Fold kFold, int kVectors, int kTaps, class D, class T, class C = hn::TFromD<D>>
@@ -160,9 +164,11 @@ HWY_INLINE void FoldRunOfOutputs(const DirectRun<T, C>& run, const DirectTotals<
   if constexpr (kUnrollsTaps<kFold, T>) {
     const bool few = rows * taps <= kFewDirectTaps || (taps == 4 && rows <= 4);
     const bool unrolls = kFold != Fold::sum || (!totals.in_lanes && few);
-    if (unrolls && taps == 2) return FoldDirectRun<kFold, 2>(run, ahead, result, codes);
+    if constexpr (!kUnrollsOnlyThree<kFold, T>) {
+      if (unrolls && taps == 2) return FoldDirectRun<kFold, 2>(run, ahead, result, codes);
+    }
     if (unrolls && taps == 3) return FoldDirectRun<kFold, 3>(run, ahead, result, codes);
-    if constexpr (kFold == Fold::sum) {
+    if constexpr (kFold == Fold::sum && !kUnrollsOnlyThree<kFold, T>) {
       if (unrolls && taps == 4) return FoldDirectRun<kFold, 4>(run, ahead, result, codes);
     }
   }
