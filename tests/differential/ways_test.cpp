@@ -171,6 +171,11 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nhwc n1c64 h30w3 k6x6 s1 p10:12 d4 idx:window",  // windows without taps among others
             "max2d f32 nhwc n1c140000 h2w1 k1x33 s1 p0x32000:0x0 d1x1000 idx:window",  // taps 2^32 elements apart
             "max2d f32 nchw n1c1 h3w60 k255x2 s1 p509x0:509x0 d4x1 idx:window",
+            "max2d f32 nhwc n2c64 h20w23 k3 s2x3 idx:window",  // columns that are seen alike
+            "max2d bf16 nhwc n2c72 h20w23 k3 s3 p1 d3 idx:window",
+            "max2d f64 nhwc n3c32 h7w7 k1x3 s1 p0x1 idx:window",
+            "max2d f16 nhwc n2c48 h9w30 k2x3 s1x2 p1 idx:window",
+            "max1d f32 nwc n3c64 w300 k4 s1 p2 idx:window",
             "lp2d f32 nhwc n1c64 h66w70 k15 norm2 bwd",  // rows kept down the tiles
             "lp2d bf16 nhwc n1c96 h40w90 k11x9 s11x10 norm1 ceil bwd",
             "lp2d f32 nhwc n1c96 h30w90 k7 s3 norm4 bwd",

@@ -20,14 +20,6 @@ namespace cenote::simd::HWY_NAMESPACE {
 
 #if HWY_TARGET != HWY_SCALAR  // see kHasVectors
 
-/// An output row that sees the input row: the winning taps of its outputs, where its gradients begin, and the number of the first tap that
-/// the input row is.
-struct SeeingTaps {
-  const std::uint8_t* taps;
-  std::int64_t gradients;
-  int number;
-};
-
 /// The output rows that see input rows one after the other. Their indices are checked against their windows where those begin.
 class TapRows {
  public:
@@ -63,14 +55,6 @@ class TapRows {
   std::int64_t found_ = 0;
 };
 
-/// An output that sees the input column.
-template <class T>
-struct SeeingColumn {
-  const std::uint8_t* taps;
-  const T* gradients;
-  std::uint8_t want;  // the tap of its window that the input is
-};
-
 /// Rounded to T. Around the caches where `streams`: vectors beside each other then fill whole lines.
 template <class D, class T>
 HWY_INLINE void PutVector(D d, hn::Vec<D> v, bool streams, T* HWY_RESTRICT to) {
@@ -85,8 +69,8 @@ HWY_INLINE void PutVector(D d, hn::Vec<D> v, bool streams, T* HWY_RESTRICT to) {
 
 /// kVectors vectors of channels of one input column, `at` elements behind where the outputs point to.
 template <int kVectors, class D, class T>
-HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, std::int64_t at, bool streams,
-                                 T* HWY_RESTRICT result) {
+HWY_NOINLINE void GatherChannels(D d, const SeeingColumn* seeing, int count, const T* source, std::int64_t at,
+                                 bool streams, T* HWY_RESTRICT result) {
   const hn::Rebind<std::uint8_t, D> d8;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<D> sum[kVectors];
@@ -95,7 +79,7 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
   for (int i = 0; i < count; ++i) {
     const auto want = hn::Set(d8, seeing[i].want);
     const std::uint8_t* taps = seeing[i].taps + at;
-    const T* gradients = seeing[i].gradients + at;
+    const T* gradients = source + seeing[i].gradients + at;
     CENOTE_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const auto points = WideMask(d, hn::Eq(hn::LoadU(d8, taps + v * lanes), want));
@@ -106,77 +90,6 @@ HWY_NOINLINE void GatherChannels(D d, const SeeingColumn<T>* seeing, int count, 
   for (int v = 0; v < kVectors; ++v) PutVector(d, sum[v], streams, result + v * lanes);
 }
 
-/// The columns of an input row, one by one.
-template <class D, class T>
-class GatheredRow {
- public:
-  GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
-              bool streams, T* result)
-      : d_(d),
-        plan_(plan),
-        tile_(tile),
-        rows_(rows),
-        count_(count),
-        source_(source),
-        streams_(streams),
-        result_(result) {
-    const std::int64_t stride = plan.problem.axis[2].stride;
-    kept_ = stride <= kGatherPhases ? stride : 1;
-    for (int i = 0; i < kept_; ++i) phases_[i].cover = nullptr;
-  }
-
-  void Gather(std::int64_t column) {
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d_));
-    const std::int64_t inner = plan_.inner;
-    const Cover& cover = plan_.covers[2][static_cast<std::size_t>(column)];
-    Phase& phase = phases_[column % kept_];
-    if (phase.cover == nullptr || phase.cover->count != cover.count || phase.cover->first_tap != cover.first_tap) {
-      phase.cover = &cover;
-      phase.count = 0;
-      for (int row = 0; row < count_; ++row) {
-        for (std::int64_t x = 0; x < cover.count; ++x) {
-          const std::int64_t at = (cover.first + x * cover.step - tile_.source_first) * inner;
-          phase.seeing[phase.count++] = {
-              rows_[row].taps + at, source_ + rows_[row].gradients + at,
-              static_cast<std::uint8_t>(rows_[row].number + static_cast<int>(cover.first_tap - x * cover.tap_step))};
-        }
-      }
-    }
-    const std::int64_t moved = (cover.first - phase.cover->first) * inner;
-    T* to = result_ + (column - tile_.target_first) * inner;
-    std::int64_t c = 0;
-    for (; c + 4 * lanes <= inner; c += 4 * lanes)
-      GatherChannels<4>(d_, phase.seeing, phase.count, moved + c, streams_, to + c);
-    if (c + 2 * lanes <= inner) {
-      GatherChannels<2>(d_, phase.seeing, phase.count, moved + c, streams_, to + c);
-      c += 2 * lanes;
-    }
-    for (; c < inner; c += lanes) {
-      const std::int64_t at = smaller(c, inner - lanes);
-      GatherChannels<1>(d_, phase.seeing, phase.count, moved + at, streams_, to + at);
-    }
-  }
-
- private:
-  // Columns a stride apart are seen by outputs a column apart: what was found out for one serves the other.
-  struct Phase {
-    SeeingColumn<T> seeing[kGatheredColumnTaps];
-    int count;
-    const Cover* cover;
-  };
-
-  D d_;
-  const RowPlan& plan_;
-  const Tile& tile_;
-  const SeeingTaps* rows_;
-  int count_;
-  const T* source_;
-  bool streams_;
-  T* result_;
-  std::int64_t kept_;
-  Phase phases_[kGatherPhases];
-};
-
 /// Where strides of columns are gathered together: what networks are trained in, and vectors long enough to be worth their size.
 template <class T>
 constexpr bool kHasStrides = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2 && !std::is_same_v<T, double>;
@@ -184,7 +97,7 @@ constexpr bool kHasStrides = HWY_ARCH_X86&& HWY_TARGET <= HWY_AVX2 && !std::is_s
 /// A vector of an output's channels, and of the sums of an input's: a lane for each.
 template <class T>
 struct GatheredLanes {
-  using D = hn::ScalableTag<float>;
+  using D = hn::ScalableTag<std::conditional_t<std::is_same_v<T, double>, double, float>>;
   using Taps = hn::Rebind<std::uint8_t, D>;
   using Sums = hn::Vec<D>;
   static constexpr std::int64_t kElements = hn::MaxLanes(D());
@@ -265,6 +178,101 @@ struct GatheredLanes<bf16> {
   }
 };
 
+/// Columns `apart` elements from each other, each seen by kCount outputs, which are a column apart from those of the one before.
+template <int kCount, class T>
+HWY_NOINLINE void GatherAlike(const SeeingColumn* seeing, const T* source, std::int64_t inner, std::int64_t columns,
+                              std::int64_t apart, bool streams, T* HWY_RESTRICT result) {
+  using Lanes = GatheredLanes<T>;
+  const std::uint8_t* taps[kCount];
+  const T* gradients[kCount];
+  typename Lanes::Want wanted[kCount];
+  for (int i = 0; i < kCount; ++i) {
+    taps[i] = seeing[i].taps;
+    gradients[i] = source + seeing[i].gradients;
+    wanted[i] = Lanes::Number(seeing[i].want);
+  }
+  for (std::int64_t first = 0; first < columns * inner; first += inner, result += apart) {
+    for (std::int64_t next = 0; next < inner; next += Lanes::kElements) {
+      const std::int64_t c = smaller(next, inner - Lanes::kElements);
+      typename Lanes::Sums sum = Lanes::Zero();
+      CENOTE_UNROLL
+      for (int i = 0; i < kCount; ++i)
+        Lanes(taps[i] + first + c, gradients[i] + first + c).AddTo(sum, Lanes::Wanted(wanted[i]));
+      Lanes::Put(sum, streams, result + c);
+    }
+  }
+}
+
+/// The columns of an input row, those together that are seen alike.
+template <class D, class T>
+class GatheredRow {
+ public:
+  GatheredRow(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps* rows, int count, const T* source,
+              bool streams, T* result)
+      : d_(d),
+        plan_(plan),
+        tile_(tile),
+        rows_(rows),
+        count_(count),
+        source_(source),
+        streams_(streams),
+        result_(result) {}
+
+  /// Columns [first, end).
+  HWY_NOINLINE void Gather(std::int64_t first, std::int64_t end) {
+    const std::int64_t stride = plan_.problem.axis[2].stride;
+    const Cover* covers = plan_.covers[2].data();
+    for (std::int64_t phase = first; phase < smaller(first + stride, end); ++phase) {
+      for (std::int64_t column = phase, next; column < end; column = next) {
+        const Cover& cover = covers[column];
+        std::int64_t alike = 1;
+        for (next = column + stride; next < end; next += stride, ++alike) {
+          const Cover& other = covers[next];
+          if (other.count != cover.count || other.first_tap != cover.first_tap || other.first != cover.first + alike)
+            break;
+        }
+        GatherRun(column, cover, alike);
+      }
+    }
+  }
+
+ private:
+  /// So many columns a stride apart.
+  void GatherRun(std::int64_t column, const Cover& cover, std::int64_t columns) {
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d_));
+    const std::int64_t inner = plan_.inner, apart = plan_.problem.axis[2].stride * inner;
+    SeeingColumn seeing[kGatheredColumnTaps];
+    const int count = seeing_columns(rows_, count_, cover, tile_.source_first, inner, seeing);
+    T* to = result_ + (column - tile_.target_first) * inner;
+    static_assert(kAlikeOutputs == 4);
+    if (count > 0 && count <= kAlikeOutputs && inner >= GatheredLanes<T>::kElements) {
+      const auto gather = count == 1   ? GatherAlike<1, T>
+                          : count == 2 ? GatherAlike<2, T>
+                          : count == 3 ? GatherAlike<3, T>
+                                       : GatherAlike<4, T>;
+      return gather(seeing, source_, inner, columns, apart, streams_, to);
+    }
+    for (std::int64_t moved = 0; moved < columns * inner; moved += inner, to += apart) {
+      std::int64_t c = 0;
+      for (; c + 4 * lanes <= inner; c += 4 * lanes)
+        GatherChannels<4>(d_, seeing, count, source_, moved + c, streams_, to + c);
+      for (; c < inner; c += lanes) {
+        const std::int64_t at = smaller(c, inner - lanes);
+        GatherChannels<1>(d_, seeing, count, source_, moved + at, streams_, to + at);
+      }
+    }
+  }
+
+  D d_;
+  const RowPlan& plan_;
+  const Tile& tile_;
+  const SeeingTaps* rows_;
+  int count_;
+  const T* source_;
+  bool streams_;
+  T* result_;
+};
+
 /// Columns kStride * first to kStride * end of the padded row, at least kTogether strides, where all outputs that could see them are there: so many
 /// strides of columns at a time, whose outputs are loaded once, those of kRows rows (0: of `count`).
 template <int kTaps, int kStride, int kTogether, int kRows, class T>
@@ -331,7 +339,7 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
       std::int64_t last = smaller((end + axis.pad_begin) / kStride, tile.source_first + tile.source_columns);
       if (plan.inner < GatheredLanes<T>::kElements) --last;  // what lies behind a column is the next one's
       if (last < first + kTogether) return;
-      for (; column < first * kStride - axis.pad_begin; ++column) row.Gather(column);
+      row.Gather(column, first * kStride - axis.pad_begin);
       GatherStrides<kTaps, kStride, kTogether, kRows>(plan, tile, rows, count, first, last, source, streams, result);
       column = last * kStride - axis.pad_begin;
     };
@@ -354,7 +362,7 @@ void GatherColumns(D d, const RowPlan& plan, const Tile& tile, const SeeingTaps*
       strides.template operator()<5, 1, 2 * kTwo, 0>();
     }
   }
-  for (; column < end; ++column) row.Gather(column);
+  row.Gather(column, end);
 }
 
 /// Units [begin, end) of grad_input. Returns what TapRows::found() says.

@@ -48,4 +48,23 @@ class SeeingOutputs {
   std::int64_t held_[kMostSlots];
 };
 
+/// An output row that sees the input row: the winning taps of its outputs, where its gradients begin, and the number of the first tap that
+/// the input row is.
+struct SeeingTaps {
+  const std::uint8_t* taps;
+  std::int64_t gradients;
+  int number;
+};
+
+/// An output that sees the input column.
+struct SeeingColumn {
+  const std::uint8_t* taps;
+  std::int64_t gradients;
+  std::uint8_t want;  // the tap of its window that the input is
+};
+
+/// Those of `count` output rows, which begin with output `first`. Returns how many.
+int seeing_columns(const SeeingTaps* rows, int count, const Cover& cover, std::int64_t first, std::int64_t inner,
+                   SeeingColumn* seeing);
+
 }  // namespace cenote::simd

@@ -18,20 +18,25 @@ namespace cenote::simd::HWY_NAMESPACE {
 inline constexpr std::uint8_t kNoTap = 255;
 
 /// Whether each of so many taps is inside, or "none".
-template <class Inside>
-bool AllTapsInside(const std::uint8_t* taps, std::int64_t count, const Inside& inside) {
-  const hn::ScalableTag<std::uint8_t> d;
+template <class Inside, class D = hn::ScalableTag<std::uint8_t>>
+bool AllTapsInside(const std::uint8_t* taps, std::int64_t count, const Inside& inside, D d = D()) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  using Few = hn::CappedTag<std::uint8_t, 16>;
+  if constexpr (hn::MaxLanes(D()) > hn::MaxLanes(Few())) {
+    if (count < lanes) return AllTapsInside(taps, count, inside, Few());
+  }
   const auto none = hn::Set(d, kNoTap);
   auto wrong = hn::Zero(d);
   auto look = [&](auto v)
                   HWY_ATTR { wrong = hn::Or(wrong, hn::IfThenZeroElse(hn::Or(inside(d, v), hn::Eq(v, none)), none)); };
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) look(hn::LoadU(d, taps + i));
-  if (i < count) {
+  if (i < count && i > 0) {
+    look(hn::LoadU(d, taps + count - lanes));
+  } else if (i < count) {
     HWY_ALIGN std::uint8_t rest[hn::MaxLanes(d)];
     std::fill_n(rest, lanes, kNoTap);
-    std::memcpy(rest, taps + i, static_cast<std::size_t>(count - i));
+    std::memcpy(rest, taps, static_cast<std::size_t>(count));
     look(hn::Load(d, rest));
   }
   return hn::AllTrue(d, hn::Eq(wrong, hn::Zero(d)));
@@ -42,8 +47,10 @@ bool AllTapsInside(const std::uint8_t* taps, std::int64_t count, const Inside& i
 HWY_NOINLINE inline bool TapsOfRowInside(const Axis* axis, const Window* windows, std::int64_t columns,
                                          std::int64_t inner, const Window& deep, const Window& high,
                                          const std::uint8_t* taps) {
-  const bool whole_rows = deep.count == axis[0].kernel && high.count == axis[1].kernel;
-  const auto all = static_cast<std::uint8_t>(axis[0].kernel * axis[1].kernel * axis[2].kernel);
+  const bool whole_rows = deep.count == axis[0].kernel && (high.count == axis[1].kernel || axis[0].kernel == 1);
+  // Of windows that are cut off above or below alone, taps that follow each other are left.
+  const auto first = static_cast<std::uint8_t>(axis[0].kernel == 1 ? high.skipped * axis[2].kernel : 0);
+  const auto left = static_cast<std::uint8_t>(deep.count * high.count * axis[2].kernel);
   bool valid = true;
   for (std::int64_t o = 0, end; o < columns; o = end) {
     const Window& w = windows[o];
@@ -62,7 +69,9 @@ HWY_NOINLINE inline bool TapsOfRowInside(const Axis* axis, const Window* windows
     }
     const std::uint8_t* from = taps + o * inner;
     const std::int64_t bytes = (end - o) * inner;
-    valid = (whole ? AllTapsInside(from, bytes, [all](auto d, auto v) HWY_ATTR { return hn::Lt(v, hn::Set(d, all)); })
+    valid = (whole ? AllTapsInside(from, bytes,
+                                   [&](auto d, auto v)
+                                       HWY_ATTR { return hn::Lt(hn::Sub(v, hn::Set(d, first)), hn::Set(d, left)); })
                    : AllTapsInside(from, bytes,
                                    [&](auto d, auto v) HWY_ATTR {
                                      auto found = hn::Eq(v, hn::Set(d, inside[0]));
