@@ -379,6 +379,10 @@ inline constexpr std::int64_t kStreamIndexBytes = std::int64_t{20} << 20;
 /// Where others use the cache around it is faster from 20 to 30 MB on, 747 to 773 us and 1134 to 1357 for 2x2x2/2 maxima over 30 MB; but the other libraries write through it, and take
 /// longer still.)
 inline constexpr std::int64_t kStreamGradientBytes = std::int64_t{44} << 20;
+/// Gradients of maxima of so many taps that share nothing, of which next to nothing is read. (Two threads, channels-last, through the caches and around them: 6x6/6 of f64 over 8 x 96 x 96 x 64, 39 MB, 750 to 820 us and 425, 15x15/15 over 256 x 256 x 64,
+/// 34 MB, 495 to 770 and 366 to 381, f32 7x7/7 over 8 x 112 x 112 x 64, 26 MB, 166 to 465 and 291 to 323, 10x10/10 over 4 x 150 x 150 x 64, 23 MB, 141 to 249 and 255; 3x3/3, 29 MB, 267 to 438 and 470, 2x2/2, 34 MB, 246 to 501 and 590 to 655.)
+inline constexpr std::int64_t kStreamSparseBytes = std::int64_t{25} << 20;
+inline constexpr std::int64_t kSparseTaps = 16;
 /// And those of averages far apart, of which next to nothing is read: stores around the caches are no faster than 88 GB/s. (7x7/7, 52 MB, 373 to 393 us and 586, 79 MB 816 and 874, 105 MB 1225 and 1257, 157 MB 2100 and 1750.)
 inline constexpr std::int64_t kStreamSpreadBytes = std::int64_t{96} << 20;
 /// Windows over planar rows fetch early what they read where a call moves more than this, as much as the L2 caches of a few cores hold. (3x3/2

@@ -171,6 +171,10 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nhwc n1c64 h30w3 k6x6 s1 p10:12 d4 idx:window",  // windows without taps among others
             "max2d f32 nhwc n1c140000 h2w1 k1x33 s1 p0x32000:0x0 d1x1000 idx:window",  // taps 2^32 elements apart
             "max2d f32 nchw n1c1 h3w60 k255x2 s1 p509x0:509x0 d4x1 idx:window",
+            "max2d f32 nhwc n1c192 h48w47 k8 idx:window",  // stored to all inputs of large windows
+            "max2d bf16 nhwc n1c64 h50w61 k15 s15x16 p3x7 ceil idx:window",
+            "max2d f64 nhwc n1c17 h31w33 k11x12 p1x5 idx:window nan",
+            "max3d f32 ndhwc n1c33 d9h17w18 k3x7x8 p1x2x3 idx:window",
             "max2d f32 nhwc n2c64 h20w23 k3 s2x3 idx:window",  // columns that are seen alike
             "max2d bf16 nhwc n2c72 h20w23 k3 s3 p1 d3 idx:window",
             "max2d f64 nhwc n3c32 h7w7 k1x3 s1 p0x1 idx:window",

@@ -13,9 +13,6 @@
 namespace cenote::simd {
 namespace {
 
-/// Inputs of a slice that belong to an output, at most.
-constexpr int kMostOwned = 64;
-
 struct PickColumnsPlan {
   RowTensor source, target, indices;
   Axis axis[3];
@@ -148,7 +145,8 @@ std::unique_ptr<Kernel> make_pick_columns_kernel(const Described& described, con
   plan.channels = row_plan.inner;
   plan.size = static_cast<std::int64_t>(size_of(p.dtype));
   plan.windows = row_plan.windows;
-  plan.streams = described.bytes_moved >= kStreamGradientBytes && row_plan.whole_lines;
+  const bool sparse = p.axis[0].kernel * height.kernel * width.kernel >= kSparseTaps;
+  plan.streams = described.bytes_moved >= (sparse ? kStreamSparseBytes : kStreamGradientBytes) && row_plan.whole_lines;
   const std::int64_t units = p.batch * p.axis[0].input * plan.row_groups;
   return make_unit_kernel(
       described, std::move(plan), units, pick_rows,

@@ -154,6 +154,15 @@ std::int64_t extent_of(const Problem& p, const Layout& l) {
          (p.axis[2].input - 1) * l.w + 1;
 }
 
+/// Windows that share nothing, in columns without gaps: see pick_columns.cpp.
+bool are_stored(const RowPlan& plan) {
+  for (const Axis& axis : plan.problem.axis) {
+    if (axis.kernel > axis.stride || (axis.kernel > 1 && axis.dilation != 1)) return false;
+  }
+  const Axis &height = plan.problem.axis[1], &width = plan.problem.axis[2];
+  return plan.target.dense && height.stride <= kMostOwned && width.stride <= kMostOwned / height.stride;
+}
+
 /// Windows of few taps, all with a tap inside: planar ones that do not overlap along the row, and any in columns of many channels.
 /// `slots`: output rows to be kept.
 bool gathers(RowPlan& plan, std::int64_t& slots) {
@@ -202,7 +211,8 @@ bool gathers(RowPlan& plan, std::int64_t& slots) {
   for (const Window& w : plan.windows) {
     ++plan.tiles[static_cast<std::size_t>(w.first / plan.tiles[0].target_columns)].owned;
   }
-  const bool cheap = !columns || taps <= kGatheredColumnTaps || (outputs <= kFewOutputs && plan.streams);
+  const bool cheap =
+      !columns || taps <= kGatheredColumnTaps || are_stored(plan) || (outputs <= kFewOutputs && plan.streams);
   return taps <= most_taps && cheap && window(width, 0).count > 0;
 }
 
