@@ -171,6 +171,19 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nhwc n1c64 h30w3 k6x6 s1 p10:12 d4 idx:window",  // windows without taps among others
             "max2d f32 nhwc n1c140000 h2w1 k1x33 s1 p0x32000:0x0 d1x1000 idx:window",  // taps 2^32 elements apart
             "max2d f32 nchw n1c1 h3w60 k255x2 s1 p509x0:509x0 d4x1 idx:window",
+            "max2d f32 nhwc n1c40 h76w70 k76x70 s1 idx:window",  // whole planes as one row, in low bands
+            "max2d bf16 nhwc n2c24 h57w40 k57x40 s1 idx:flat64 bwd",
+            "max3d f64 ndhwc n1c20 d6h19w31 k6x19x31 s1 idx:flat32 bwd",
+            "max2d f16 nchw n1c1 h300w301 k300x301 s1 idx:window bwd",
+            "max2d i32 nhwc n1c130 h90w31 k30x15 s30x15 idx:window bwd",  // windows of many taps in low bands
+            "amax3d f32 ndhwc n1c96 d16h28w29 out5x5x5 idx:window bwd",
+            "amax3d bf16 ndhwc n1c96 d16h28w29 out5x5x5 idx:window bwd",
+            "amax2d f32 nchw n1c2 h257w260 out6x5 idx:flat64 bwd",
+            "max2d f32 nhwc n9c4 h19w19 k9 idx:window",  // columns located in whole planes
+            "max2d bf16 nhwc n5c6 h12w13 k2 s1 p1 idx:window",
+            "max2d f64 nhwc n3c70 h9w11 k3x2 s2x3 p1 d2x1 ceil",
+            "max3d f16 ndhwc n3c5 d5h6w7 k3x2x2 s2x2x1 p1x0x1 idx:window",
+            "amax2d f32 nhwc n4c7 h13w12 out4x5",
             "max2d f32 nhwc n1c192 h48w47 k8 idx:window",  // stored to all inputs of large windows
             "max2d bf16 nhwc n1c64 h50w61 k15 s15x16 p3x7 ceil idx:window",
             "max2d f64 nhwc n1c17 h31w33 k11x12 p1x5 idx:window nan",
@@ -180,6 +193,7 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f64 nhwc n3c32 h7w7 k1x3 s1 p0x1 idx:window",
             "max2d f16 nhwc n2c48 h9w30 k2x3 s1x2 p1 idx:window",
             "max1d f32 nwc n3c64 w300 k4 s1 p2 idx:window",
+            "max2d f32 nhwc n1c40 h76w21 k9 s1 p4 idx:window",  // bands for an even number of threads
             "lp2d f32 nhwc n1c64 h66w70 k15 norm2 bwd",  // rows kept down the tiles
             "lp2d bf16 nhwc n1c96 h40w90 k11x9 s11x10 norm1 ceil bwd",
             "lp2d f32 nhwc n1c96 h30w90 k7 s3 norm4 bwd",

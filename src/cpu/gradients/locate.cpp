@@ -346,7 +346,7 @@ bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
   if (job.count < lanes) return false;
   const auto* indices = static_cast<const std::uint8_t*>(job.indices);
   const TapPlaces taps(plan, job);
-  const auto most = hn::Set(d, std::uint32_t{kFewTaps}), one = hn::Set(d, 1U);
+  const auto most = hn::Set(d, std::uint32_t{kFewTaps}), one = hn::Set(d, 1U), step = hn::Set(d, job.step);
   auto valid = one;
   for (std::int64_t next = 0; next < job.count; next += lanes) {
     const std::int64_t i = next + lanes <= job.count ? next : job.count - lanes;
@@ -354,7 +354,7 @@ bool LocateFewTaps(const ScatterPlan& plan, const LocateJob& job) {
     auto offset = hn::Undefined(d), place = hn::Undefined(d);
     taps.Find(i, tap, offset, place);
     valid = hn::And(valid, hn::Shr(hn::LoadU(d, job.left + i), tap));
-    hn::StoreU(hn::Add(hn::LoadU(d, job.corners + i), offset), d, job.spots + i);
+    hn::StoreU(hn::Add(hn::LoadU(d, job.corners + i), hn::Mul(offset, step)), d, job.spots + i);
   }
   return hn::AllTrue(d, hn::Eq(valid, one));
 }
@@ -370,6 +370,7 @@ bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
   const bool whole_planes = !plan.rows.empty();
   const std::int64_t width = plan.problem.axis[2].input;
   const auto origin = hn::Set(wide, static_cast<std::uint32_t>(first_line(plan.problem, job) * width - job.base));
+  const auto step = hn::Set(wide, job.step);
   const auto* begins = whole_planes ? job.corners : job.origins;
   const Elements elements(plan, job);
   FlatTaps flat(plan, job);
@@ -381,11 +382,11 @@ bool LocateFlatTaps(const ScatterPlan& plan, const LocateJob& job) {
     const auto distance = flat.Distance(taps, windows);
     auto put = [&](std::int64_t at, hn::Vec<decltype(half)> part) HWY_ATTR {
       const auto begin = job.one_column ? hn::Set(wide, *begins) : hn::LoadU(wide, begins + at);
-      const auto position = hn::Add(begin, hn::PromoteTo(wide, part));
+      const auto apart = hn::PromoteTo(wide, part);
       if (whole_planes) {
-        hn::StoreU(position, wide, job.spots + at);
+        hn::StoreU(hn::Add(begin, hn::Mul(apart, step)), wide, job.spots + at);
       } else {
-        elements.Put(at, hn::Add(origin, position), hn::Eq(position, position));
+        elements.Put(at, hn::Add(origin, hn::Add(begin, apart)), hn::Eq(begin, begin));
       }
     };
     put(i, hn::LowerHalf(half, distance));

@@ -125,12 +125,16 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
       const Window d = window(depth, od);
       for (const Window& h : heights) {
         for (const Window& w : widths) {
-          add((origin(d) * height.input + origin(h)) * width.input + origin(w), d, h, w);
-          if (few) plan.left.push_back(taps_left(d, h, w));
+          const std::int64_t first = (origin(d) * height.input + origin(h)) * width.input + origin(w);
+          const std::uint32_t left = few ? taps_left(d, h, w) : 0;
+          for (std::int64_t c = 0; c < plan.inner; ++c) {
+            add(first, d, h, w);
+            if (few) plan.left.push_back(left);
+            if (few || flat) plan.corners.push_back(static_cast<std::uint32_t>(first * plan.inner + c));
+          }
         }
       }
     }
-    if (few || flat) plan.corners = plan.origins;
     const std::size_t outputs = plan.origins.size();
     auto repeat = [&](auto& table) {
       table.resize(table.empty() ? 0 : outputs * static_cast<std::size_t>(plan.tabled));
@@ -140,7 +144,8 @@ void make_tap_tables(const Problem& p, ScatterPlan& plan) {
       repeat(*table);
     repeat(plan.flat_wides);
     for (std::size_t i = outputs; i < plan.corners.size(); ++i)
-      plan.corners[i] += static_cast<std::uint32_t>(i / outputs) * static_cast<std::uint32_t>(plane_size(p));
+      plan.corners[i] +=
+          static_cast<std::uint32_t>(i / outputs) * static_cast<std::uint32_t>(plane_size(p) * plan.inner);
   }
   for (auto* table : {&plan.origins, &plan.skips, &plan.limits, &plan.corners, &plan.left}) {
     if (!table->empty()) table->resize(table->size() + kTableSlack);
@@ -176,6 +181,18 @@ void slices_to_channels(Problem& p) {
   for (Layout* l : {&p.grad_input, &p.grad_output, &p.indices}) l->c = l->d;
 }
 
+/// Windows that are whole planes: an index is then a place in the plane, whatever its kind, and a plane without gaps is one row.
+void planes_to_rows(Problem& p) {
+  Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
+  const Layout& l = p.grad_input;
+  const bool linear =
+      (height.input == 1 || l.h == width.input * l.w) && (depth.input == 1 || l.d == height.input * width.input * l.w);
+  if (p.index_dtype == DType::u8 || !is_whole(depth) || !is_whole(height) || !is_whole(width) || !linear) return;
+  width.input = width.kernel = depth.input * height.input * width.input;
+  depth = height = {WindowRule::sliding, 1, 1, 1, 1, 1, 0, 0};
+  p.index_kind = IndexKind::flat64;
+}
+
 /// Many outputs in a row have one winner.
 bool has_long_runs(const Axis& width) {
   return width.rule == WindowRule::sliding && width.dilation == 1 && width.kernel / width.stride >= kLongRuns;
@@ -202,9 +219,10 @@ std::int64_t lag_of(const Axis& width, std::int64_t plane_bytes, std::int64_t la
 bool make_plane_tables(const Problem& p, std::int64_t lane, ScatterPlan& plan) {
   const Layout& small = p.grad_output;
   const Axis &depth = p.axis[0], &height = p.axis[1], &width = p.axis[2];
-  const std::int64_t outputs = plane_outputs(p);
+  const std::int64_t inner = plan.inner, outputs = plane_outputs(p) * inner, row = width.output * inner;
   auto follows = [&](const Layout& l) {
-    return (height.output == 1 || l.h == width.output) && (depth.output == 1 || l.d == height.output * width.output);
+    return (inner == 1 || width.output == 1 || l.w == inner) && (height.output == 1 || l.h == row) &&
+           (depth.output == 1 || l.d == height.output * row);
   };
   // Flat indices are looked for in each row of a window, or (dilated) in each tap; taps know theirs.
   const bool by_taps = p.index_kind == IndexKind::window;
@@ -214,16 +232,18 @@ bool make_plane_tables(const Problem& p, std::int64_t lane, ScatterPlan& plan) {
     if (more > kMostPlaneRows / rows) return false;
     rows *= more;
   }
-  if (plan.inner != 1 || plan.bands.size() != 1 || plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input ||
-      (by_taps && !has_tap_tables(p)) || (pieces > 1 && width.dilation > INT32_MAX) || outputs > kMostPlaneOutputs ||
+  if ((inner != 1 && (row > kSegment || plan.chunks != 1 || plan.compares)) || plan.bands.size() != 1 ||
+      plan.slabs != 1 || plan.capacity != p.axis[plan.axis].input || (by_taps && !has_tap_tables(p)) ||
+      (pieces > 1 && width.dilation > INT32_MAX) || outputs > kMostPlaneOutputs ||
       outputs * (by_taps ? 1 : rows) > kMostPlaneEntries || !follows(small) || !follows(p.indices))
     return false;
   // So many planes at once as fill a segment, where each follows the one before.
-  const std::int64_t plane = plane_size(p);
+  const std::int64_t plane = plane_size(p) * inner;
   auto planes_follow = [&](const Layout& l, std::int64_t size) {
+    if (inner > 1) return p.batch == 1 || l.n == size;
     return (p.channels == 1 || l.c == size) && (p.batch == 1 || l.n == p.channels * size);
   };
-  const bool together = plan.linear && plan.position == 1 && planes_follow(small, outputs) &&
+  const bool together = plan.linear && plan.position == inner && planes_follow(small, outputs) &&
                         planes_follow(p.indices, outputs) && planes_follow(p.grad_input, plane);
   plan.group = plan.tabled = 1;
   if (together) {
@@ -255,14 +275,15 @@ bool make_plane_tables(const Problem& p, std::int64_t lane, ScatterPlan& plan) {
   std::size_t at = 0;
   for (std::int64_t od = 0; od < depth.output; ++od) {
     for (std::int64_t oh = 0; oh < height.output; ++oh) {
-      for (std::int64_t ow = 0; ow < width.output; ++ow, ++at) {
-        const Window d = window(depth, od), h = window(height, oh), w = window(width, ow);
+      for (std::int64_t x = 0; x < row; ++x, ++at) {
+        const Window d = window(depth, od), h = window(height, oh), w = window(width, x / inner);
+        plan.channel[at] = static_cast<std::uint32_t>(x % inner);
         plan.first[at] = static_cast<std::uint32_t>((d.first * height.input + h.first) * width.input + w.first);
         for (std::int64_t z = 0; !by_taps && z < d.count; ++z) {
           for (std::int64_t y = 0; y < h.count; ++y) {
-            const std::int64_t row = (z * height.kernel + y) * pieces;
-            for (std::int64_t x = 0; x < (pieces == 1 ? 1 : w.count); ++x)
-              plan.taps[static_cast<std::size_t>(row + x) * pitch + at] =
+            const std::int64_t first = (z * height.kernel + y) * pieces;
+            for (std::int64_t piece = 0; piece < (pieces == 1 ? 1 : w.count); ++piece)
+              plan.taps[static_cast<std::size_t>(first + piece) * pitch + at] =
                   static_cast<std::uint32_t>(pieces == 1 ? w.count : 1);
           }
         }
@@ -286,6 +307,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   plan = ScatterPlan{};
   plan.problem = described.problem;
   for (Axis& axis : plan.problem.axis) axis = simplified(axis);
+  planes_to_rows(plan.problem);
   slices_to_channels(plan.problem);
   const Problem& p = plan.problem;
   const Axis* axis = p.axis;
@@ -322,24 +344,34 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   const std::int64_t column_bytes = plan.slice * static_cast<std::int64_t>(lane);
   plan.chunk = plan.inner;
   auto halve = [&] { plan.chunk = ceil_div(plan.chunk / 2, kLeastChunk) * kLeastChunk; };
-  while (plan.chunk >= 2 * kLeastChunk && reach * column_bytes * plan.chunk > kMostBandBytes) halve();
+  // Outputs that are few beside their inputs are located again for every band that their windows reach into, so that bands need not be higher than windows.
+  const std::int64_t share = plane_size(p) / plane_outputs(p);  // inputs to an output
+  const std::int64_t wanted = ceil_div(cut_axis.input, ceil_div(kFewestUnits, plan.outer * plan.slabs));
+  const bool low_bands =
+      share >= kLocatedAgain && (reach * column_bytes * plan.inner > kBandBytes || wanted < 4 * reach);
+  while (plan.chunk >= 2 * kLeastChunk && (low_bands ? 1 : reach) * column_bytes * plan.chunk > kMostBandBytes) halve();
   // So few bands that threads have nothing to share: taps of some channels are short enough to be read in pieces.
   const std::int64_t alone = plan.outer * plan.slabs * ceil_div(cut_axis.input, larger(1, 4 * reach));
-  while (has_tap_tables(p) && plan.chunk >= 2 * kWideColumn &&
+  while (!low_bands && has_tap_tables(p) && plan.chunk >= 2 * kWideColumn &&
          alone * ceil_div(plan.inner, plan.chunk) < kFewestUnits / 2)
     halve();
   plan.chunks = ceil_div(plan.inner, plan.chunk);
   const std::int64_t slice_bytes = column_bytes * plan.chunk;
-  plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
-  const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
-  std::int64_t slices = cut_axis.input;
-  slices = smaller(slices, larger(ceil_div(slices, bands), 4 * reach));
-  slices = ceil_div(cut_axis.input, ceil_div(cut_axis.input, slices));  // bands of one size
-  plan.bands = cut(cut_axis, slices);
-  plan.capacity = smaller(plan.capacity, slices);
   plan.streams = described.bytes_moved >= kStreamBytes;
   plan.in_place = !plan.streams && lane == size_of(p.dtype) && plan.linear && plan.chunk == plan.position;
-  if (plan.in_place) plan.capacity = slices;
+  plan.capacity = smaller(cut_axis.input, larger(kBandBytes / slice_bytes, reach + cut_axis.stride));
+  const std::int64_t bands = ceil_div(kFewestUnits, plan.outer * plan.chunks * plan.slabs);  // for the threads to share
+  std::int64_t slices = ceil_div(cut_axis.input, bands), least = 4 * reach;
+  if (low_bands) {
+    slices = smaller(slices, kBandBytes / slice_bytes);
+    least = ceil_div(reach * kLocatedAgain, share);
+  }
+  slices = smaller(cut_axis.input, larger(slices, least));
+  auto count = static_cast<std::uint64_t>(ceil_div(cut_axis.input, slices));
+  if (plan.outer == 1 && plan.chunks * plan.slabs == 1 && !low_bands) count = std::bit_floor(count);
+  slices = ceil_div(cut_axis.input, static_cast<std::int64_t>(count));  // bands of one size
+  plan.bands = cut(cut_axis, slices);
+  plan.capacity = low_bands || plan.in_place ? slices : smaller(plan.capacity, slices);
   // PyTorch's indices; most of what the tape keeps is gathered, see gather_columns-inl.h.
   plan.compares =
       is_floating(p.dtype) && p.index_dtype == DType::i64 && plan.chunk >= kComparedChannels && taps <= kComparedTaps;
@@ -350,7 +382,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
                   plan.chunk == plan.inner && (small.w == plan.inner || columns == 1) &&
                   (p.indices.w == plan.inner || columns == 1);
   plan.segment = kSegment;
-  if (plan.axis == 2) {  // no longer than scratch
+  if (plan.axis == 2 && !low_bands) {  // no longer than scratch
     const std::int64_t step = cut_axis.rule == WindowRule::adaptive ? cut_axis.kernel : cut_axis.stride;
     const std::int64_t fitting = (plan.capacity - reach) / step * plan.wide();
     plan.segment = std::clamp<std::int64_t>(fitting, 1, kSegment);
@@ -376,7 +408,8 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   if (!tabled) plan.group = plan.tabled = 1, plan.lag = 0;
   plan.wide_windows = plan.inner == 1 && !tabled && has_long_runs(axis[2]);
   if (has_tap_tables(p)) make_tap_tables(p, plan);
-  plan.by_taps = !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.column_by_column() && plan.axis != 2;
+  plan.by_taps =
+      !tabled && !plan.flat_skips.empty() && p.index_dtype == DType::u8 && plan.column_by_column() && plan.axis != 2;
   auto aligned = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   plan.spots_at = plan.in_place ? 0
                                 : aligned(static_cast<std::size_t>(plan.capacity * slice_bytes * plan.group) +
