@@ -4,6 +4,7 @@
 #include "cpu/thresholds.hpp"
 #include "cpu/unit_kernel.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cenote::simd {
@@ -19,25 +20,31 @@ bool has_small_windows(const Axis& height, const Axis& width) {
   return even && rows && width.kernel <= 4 && overlap(width) == overlap(height);
 }
 
-/// False where a vector of columns is seen by more outputs than fill one.
-bool make_vectors(std::int64_t lanes, CollectPlan& plan) {
+/// The lanes of each vector take theirs `together` from one vector of outputs, else from one for each of `most`. False where one does not hold them.
+bool make_vectors(std::int64_t lanes, bool together, CollectPlan& plan) {
   const Axis& width = plan.width;
+  plan.together = together;
   for (std::int64_t next = 0; next < width.input; next += lanes) {
     const std::int64_t column = larger(0, smaller(next, width.input - lanes));  // the ragged end from its last vector
-    std::int64_t first = width.output - 1, last = 0;
-    for (std::int64_t x = column; x < smaller(column + lanes, width.input); ++x) {
-      const Cover seen = cover(width, x);
-      if (seen.count == 0) continue;
-      first = smaller(first, seen.first);
-      last = larger(last, seen.first + seen.count - 1);
+    plan.columns.push_back(column);
+    std::int64_t first[4];  // output that a lane takes
+    std::fill_n(first, 4, width.output - 1);
+    const auto seen_by = [&](std::int64_t x) { return x < width.input ? cover(width, x) : Cover{}; };
+    for (std::int64_t x = column; x < column + lanes; ++x) {
+      const Cover seen = seen_by(x);
+      for (std::int64_t m = 0; m < seen.count; ++m) {
+        std::int64_t& least = first[together ? 0 : m];
+        least = smaller(least, seen.first + m);
+      }
     }
-    if (last - first >= lanes) return false;
-    plan.vectors.push_back({column, first});
     for (std::int64_t m = 0; m < plan.most; ++m) {
+      const std::int64_t from = first[together ? 0 : m];
+      plan.firsts.push_back(from);
       for (std::int64_t x = column; x < column + lanes; ++x) {
-        const Cover seen = x < width.input ? cover(width, x) : Cover{};
+        const Cover seen = seen_by(x);
         const bool some = m < seen.count;
-        plan.lanes.push_back(static_cast<std::int32_t>(some ? seen.first + m - first : 0));
+        if (some && seen.first + m - from >= lanes) return false;
+        plan.lanes.push_back(static_cast<std::int32_t>(some ? seen.first + m - from : 0));
         plan.numbers.push_back(static_cast<std::int32_t>(some ? seen.first_tap - m * seen.tap_step : kNoNumber));
       }
     }
@@ -71,7 +78,7 @@ std::unique_ptr<Kernel> make_collect_kernel(const Described& described, const Ro
   plan.index_extent = indices.pitch * (plan.planes - 1) + indices.count;
   plan.most = ceil_div(width.kernel, width.stride);
   const auto lanes = static_cast<std::int64_t>(kernels.vector_bytes / sizeof(float));
-  if (!make_vectors(lanes, plan)) return nullptr;
+  if (!make_vectors(lanes, height.kernel != 2, plan)) return nullptr;
   for (std::int64_t oh = 0; oh < height.output; ++oh) {
     for (std::int64_t ow = 0; ow < width.output; ++ow) {
       const Window h = window(height, oh), w = window(width, ow);

@@ -46,10 +46,13 @@ HWY_NOINLINE void CollectPlane(const CollectPlan& plan, const std::uint8_t* HWY_
   const std::int64_t width = plan.width.input, columns = plan.width.output, rows = plan.height.input;
   const std::int64_t first = -plan.height.pad_begin;
   const std::int32_t *lane = plan.lanes.data(), *numbers = plan.numbers.data();
-  for (const PickVector& vector : plan.vectors) {
+  const std::int64_t* firsts = plan.firsts.data();
+  for (const std::int64_t column : plan.columns) {
+    std::int64_t output[kMost];
     hn::Vec<decltype(di)> from[kMost], number[kMost][kHeight];
     CENOTE_UNROLL
     for (int m = 0; m < kMost; ++m) {
+      output[m] = firsts[m];
       from[m] = hn::LoadU(di, lane + m * lanes);
       CENOTE_UNROLL
       for (int y = 0; y < kHeight; ++y) {
@@ -59,22 +62,27 @@ HWY_NOINLINE void CollectPlane(const CollectPlan& plan, const std::uint8_t* HWY_
     }
     lane += kMost * lanes;
     numbers += kMost * lanes;
+    firsts += kMost;
     hn::Vec<decltype(d)> sum[kHeight];
     CENOTE_UNROLL
     for (int y = 0; y < kHeight; ++y) sum[y] = hn::Zero(d);
-    const std::uint8_t* taps = plane_taps + vector.output;
-    const T* gradients = plane_gradients + vector.output;
-    RoundedLane<T>* to = target + vector.column;
+    const std::uint8_t* taps = plane_taps;
+    const T* gradients = plane_gradients;
+    RoundedLane<T>* to = target + column;
     std::int64_t row = first;  // of the input: the first of the output row's windows
     auto put = [&](hn::Vec<decltype(d)> v) HWY_ATTR CENOTE_ALWAYS_INLINE {
       if (row >= 0 && row < rows) StoreFirst(rounded, RoundVector<T>(d, v), width, to + row * width);
       ++row;
     };
     for (std::int64_t o = 0; o < plan.height.output; ++o, taps += columns, gradients += columns) {
-      const auto all_taps = hn::PromoteTo(di, hn::LoadU(bytes, taps));
-      const auto all_gradients = LoadAs(d, gradients);
+      auto all_taps = hn::PromoteTo(di, hn::LoadU(bytes, taps + output[0]));
+      auto all_gradients = LoadAs(d, gradients + output[0]);
       CENOTE_UNROLL
       for (int m = 0; m < kMost; ++m) {
+        if (kHeight == 2 && m > 0) {  // see CollectPlan::together
+          all_taps = hn::PromoteTo(di, hn::LoadU(bytes, taps + output[m]));
+          all_gradients = LoadAs(d, gradients + output[m]);
+        }
         const auto tap = hn::TableLookupLanes(all_taps, hn::IndicesFromVec(di, from[m]));
         const auto gradient = hn::TableLookupLanes(all_gradients, hn::IndicesFromVec(d, from[m]));
         CENOTE_UNROLL
