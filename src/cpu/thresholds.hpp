@@ -287,6 +287,8 @@ inline constexpr std::int64_t kMostPickedUnits = 64;
 /// 333; 8/4 over 256 of 4000 271 and 140; 3/1 over 2048 of 64 108 and 73; 9/1 over 1024 of 512 437 and 309, 16/1 475 and 497; 7/3 over 1024 of 300 93 and 92.) Bytes of columns that are looked at
 /// together, in an L1, and columns that windows span at most, so that a block's own outputs are most of what it looks at: not measured beside others.
 inline constexpr std::int64_t kMostLineOutputs = 12;
+/// The same of f64. (Two threads, 1024 rows of 1000: 8/1 502 us gathered and 331 scattered, 16/2 446 and 193, 4/1 216 to 260 gathered, torch 332.)
+inline constexpr std::int64_t kMostLineOutputs64 = 6;
 inline constexpr std::int64_t kMostLineSpan = 1024;
 inline constexpr std::int64_t kLeastLine = 64;
 inline constexpr std::int64_t kLineBytes = 8 * 1024;

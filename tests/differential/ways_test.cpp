@@ -197,6 +197,7 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d f32 nchw n3c5 h28w29 k2 s1 p1 idx:window",   // outputs of more than a vector to a vector of inputs
             "max2d bf16 nchw n3c5 h17w70 k2 s1 idx:window",
             "max2d f16 nchw n3c5 h20w31 k2x3 s1x2 p1 ceil idx:window",
+            "max1d f64 ncw n3c5 w300 k8 s1 p3 idx:window",
             "lp2d f32 nhwc n1c64 h66w70 k15 norm2 bwd",  // rows kept down the tiles
             "lp2d bf16 nhwc n1c96 h40w90 k11x9 s11x10 norm1 ceil bwd",
             "lp2d f32 nhwc n1c96 h30w90 k7 s3 norm4 bwd",

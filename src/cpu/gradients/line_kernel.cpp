@@ -62,6 +62,7 @@ std::unique_ptr<Kernel> make_line_kernel(const Described& described, const Targe
   plan.width = simplified(p.axis[2]);
   const Axis &height = plan.height, &width = plan.width;
   if (!has_line_windows(depth, height, width) || has_empty_windows(p)) return nullptr;
+  if (p.dtype == DType::f64 && ceil_div(width.kernel, width.stride) > kMostLineOutputs64) return nullptr;
   const DensePlanes source = dense_planes(p, p.grad_output, false), indices = dense_planes(p, p.indices, false);
   const DensePlanes target = dense_planes(p, p.grad_input, true);
   if (!source.dense || !indices.dense || !target.dense || width.output < kLeastLine) return nullptr;
