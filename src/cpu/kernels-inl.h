@@ -55,10 +55,10 @@ constexpr RowKernels MakeKernels() {
       k.gather_planes = GatherPlanes<T>;
       k.expand_planes = ExpandPlanes<T>;
       k.collect_planes = CollectPlanes<T>;
-      k.max_planes = MaxOfWholePlanes<T, M>;
       k.sum_strips = FoldPlanesInStrips<Fold::sum, T, C>;
     }
     if constexpr (kHasStrips) {
+      k.max_planes = MaxOfWholePlanes<T, M>;
       k.max_strips = FoldPlanesInStrips<Fold::max, T, M>;
       k.max_strips_indexed = FoldPlanesInStrips<Fold::max_indexed, T, C>;
     }

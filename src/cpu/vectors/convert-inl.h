@@ -19,6 +19,10 @@
 
 #include "cenote/dtype.hpp"
 
+#if HWY_TARGET == HWY_SCALAR && HWY_COMPILER_GCC_ACTUAL
+#pragma GCC optimize("Os")
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace cenote::simd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
