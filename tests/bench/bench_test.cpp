@@ -48,6 +48,15 @@ TEST(Suite, FilterLooksAtTheWholeLabel) {
   EXPECT_TRUE(rows_of(cases, "no such case").empty());
 }
 
+TEST(Suite, WholeNumbersHaveNoGradients) {
+  const std::vector<Case> cases = parse_suite(R"({"cases": [{"name": "a", "op": "avg_pool1d", "shape": [1, 1, 8],
+    "args": {"kernel_size": 2}, "dtypes": ["u8", "f16"], "layouts": ["planar"], "passes": ["forward", "backward"]}]})");
+  const std::vector<Row> rows = rows_of(cases, "");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(label(rows[0]), "a u8 planar forward");
+  EXPECT_EQ(label(rows[2]), "a f16 planar backward");
+}
+
 TEST(Suite, MistakesAreNamed) {
   const auto message_of = [](const std::string& text) -> std::string {
     try {

@@ -55,16 +55,26 @@ namespace cenote::testing {
 namespace {
 
 constexpr const char* kLines[] = {
-    "max2d f32 nchw n2c5 h30w31 k3 s2 p1",       "max2d f32 nhwc n2c19 h30w31 k3 s2 p1",
-    "max2d f32 strided n2c5 h30w31 k3 s2 p1",    "max2d i8 nchw n2c5 h40w41 k13 s1 p6",
-    "max3d bf16 ndhwc n1c5 d8h9w10 k3 s2 p1 d2", "min1d f64 ncw n2c5 w301 k5",
-    "avg2d f32 nchw n2c5 h30w31 k3 s2 p1",       "avg2d f16 nhwc n2c19 h30w31 k13 s1 p6 nopad",
-    "sum3d i32 ncdhw n1c5 d8h9w10 k2",           "lp2d f32 nchw n2c5 h30w31 k3 s2 norm3",
-    "amax2d f32 nchw n2c5 h30w31 out7",          "aavg2d f32 nhwc n2c19 h30w31 out1",
-    "fmax2d f32 nchw n2c5 h30w31 k2 out9x8",     "unpool2d f32 nchw n2c5 h15w16 k2",
-    "max2d f32 flipped n2c5 h30w31 k3 s2 p1",    "avg2d bf16 broadcast n2c5 h30w31 k3 s1",
-    "avg1d f32 ncw n8c8 w40 k4",                 "avg3d f32 ndhwc n2c5 d4h8w9 k1x2x2",
-    "avg2d bf16 nchw n2c9 h40w70 k2x3",          "lp2d f16 nchw n2c9 h40w70 k3x2 s2x3 norm2",
+    "max2d f32 nchw n2c5 h30w31 k3 s2 p1",
+    "max2d f32 nhwc n2c19 h30w31 k3 s2 p1",
+    "max2d f32 strided n2c5 h30w31 k3 s2 p1",
+    "max2d i8 nchw n2c5 h40w41 k13 s1 p6",
+    "max3d bf16 ndhwc n1c5 d8h9w10 k3 s2 p1 d2",
+    "min1d f64 ncw n2c5 w301 k5",
+    "avg2d f32 nchw n2c5 h30w31 k3 s2 p1",
+    "avg2d f16 nhwc n2c19 h30w31 k13 s1 p6 nopad",
+    "sum3d i32 ncdhw n1c5 d8h9w10 k2",
+    "lp2d f32 nchw n2c5 h30w31 k3 s2 norm3",
+    "amax2d f32 nchw n2c5 h30w31 out7",
+    "aavg2d f32 nhwc n2c19 h30w31 out1",
+    "fmax2d f32 nchw n2c5 h30w31 k2 out9x8",
+    "unpool2d f32 nchw n2c5 h15w16 k2",
+    "max2d f32 flipped n2c5 h30w31 k3 s2 p1",
+    "avg2d bf16 broadcast n2c5 h30w31 k3 s1",
+    "avg1d f32 ncw n8c8 w40 k4",
+    "avg3d f32 ndhwc n2c5 d4h8w9 k1x2x2",
+    "avg2d bf16 nchw n2c9 h40w70 k2x3",
+    "lp2d f16 nchw n2c9 h40w70 k3x2 s2x3 norm2",
 };
 
 /// A plan with memory for everything it may touch.
