@@ -89,11 +89,14 @@ std::unique_ptr<Kernel> make_special_kernel(const Described& described, const Ta
   return make_special_kernel(described, target, rows ? &*rows : nullptr);
 }
 
-/// Sums of bytes over windows one apart, which take lanes of 32 bits in blocks, too. (Two threads: 3x3/1 averages over 256 planes of 64 x 64 483 us in blocks and 151, over 2000 of 14 x 14 99 and 53; but 3x3/2 over 512 of 56 x 56
-/// 111 and 144.)
+/// Sums of bytes over windows one apart, which take lanes of 32 bits in blocks, too, and maxima with indices over windows one or two apart, which strips find. (Two threads: 3x3/1 averages over 256 planes of 64 x 64 483 us
+/// in blocks and 151, over 2000 of 14 x 14 99 and 53; but 3x3/2 over 512 of 56 x 56 111 and 144. With indices 2x2/2 over 127 planes of 32 x 32 70 and 11, over 4096 of 7 x 7 29 and 25, 3x3/1 over 1024 of 28 x 28 241 and
+/// 206, 3x3/2 78 and 82; but 8x8/8 over 1536 of 48 x 48 116 and 233.)
 bool gains_as_f32(const Problem& p) {
-  return size_of(p.dtype) == 1 && (p.reduction == Reduction::sum || p.reduction == Reduction::average) &&
-         p.axis[2].rule == WindowRule::sliding && p.axis[2].stride == 1;
+  const Axis& width = p.axis[2];
+  if (size_of(p.dtype) != 1 || width.rule != WindowRule::sliding) return false;
+  const bool sums = p.reduction == Reduction::sum || p.reduction == Reduction::average;
+  return sums ? width.stride == 1 : p.with_indices && width.stride <= 2;
 }
 
 std::unique_ptr<Kernel> make_kernel(const Described& described, const Target& target) {

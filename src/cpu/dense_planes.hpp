@@ -1,6 +1,7 @@
 // Planes that lie at one distance from each other, each of them without gaps.
 #pragma once
 
+#include "geometry/checked.hpp"
 #include "geometry/problem.hpp"
 
 namespace cenote::simd {
@@ -26,7 +27,9 @@ inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large, s
 
 inline DensePlanes dense_planes(const Problem& p, const Layout& l, bool large) {
   DensePlanes planes = dense_planes(p, l, large, 1, p.channels > 1 ? l.c : l.n);
-  planes.dense = planes.dense && (p.channels == 1 || p.batch == 1 || l.n == p.channels * l.c);
+  std::int64_t sample = 0;
+  planes.dense =
+      planes.dense && (p.channels == 1 || p.batch == 1 || (checked_mul(p.channels, l.c, sample) && l.n == sample));
   return planes;
 }
 

@@ -94,6 +94,10 @@ bool stack_rows(const Layouts& layouts, Problem& p) {
     if (planes % g == 0) together = g;
   }
   if (together < kFewestStacked) return false;
+  std::int64_t plane = 0;
+  for (const Layout* l : layouts) {
+    if (!checked_mul(l->c, together, plane)) return false;
+  }
   for (Layout* l : layouts) {
     if (height.input == 1) l->h = l->c;
     l->c *= together;

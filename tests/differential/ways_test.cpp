@@ -37,6 +37,8 @@ TEST(Differential, EveryWayToDoIt) {
             "max2d bf16 nchw n3c170 h7w7 k2 zeros fwd",
             "max2d f16 nchw n1c301 h2w2 k2 nan fwd",
             "avg2d f16 nchw n3c170 h7w7 k3 s2 p1 fwd",
+            "max2d u8 nchw n3c43 h32w32 k2 idx:flat64 fwd",
+            "max2d i8 nchw n2c23 h28w27 k3 s2 p1 idx:window fwd",
             "max2d f32 nchw n3c17 h20w20 k5 s1 p2",
             "max2d u8 nchw n2c70 h9w9 k3 s2 p1",
             "max2d f64 nchw n2c9 h13w14 k3 s1 p1",

@@ -72,6 +72,23 @@ TEST(Extremes, OfBackwardPlansTakeNeitherMemoryNorTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
+/// Scratch of scattered gradients is bounded however much windows overlap; nothing is multiplied beyond 63 bits where channels lie as far apart as they can.
+TEST(Extremes, OfLayoutsAndOverlapsTakeNeitherMemoryNorOverflow) {
+  const PoolSpec tall{.op = Op::max_pool, .dims = 2, .kernel_size = {1000, 32}, .stride = {1, 32}};
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(Plan::make(Pass::backward, TensorDesc::channels_last(DType::f32, {1, 1024, 2000, 64}), tall).output_shape(),
+            (Shape{1, 1024, 1001, 2}));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+
+  const std::int64_t far = std::int64_t{1} << 61;
+  for (const std::int64_t batch : {1, 2}) {
+    TensorDesc apart = TensorDesc::contiguous(DType::u8, {batch, 4, 1, 16});
+    apart.strides = {batch == 1 ? far : 1, batch == 1 ? far : far - 1, 16, 1};
+    const PoolSpec row{.op = Op::max_pool, .dims = 2, .kernel_size = {1, 2}};
+    EXPECT_EQ(Plan::make(Pass::forward, apart, row).output_shape(), (Shape{batch, 4, 1, 8}));
+  }
+}
+
 // --- accepted -------------------------------------------------------------------------------------------
 
 struct Accepted {

@@ -349,7 +349,8 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   const std::int64_t wanted = ceil_div(cut_axis.input, ceil_div(kFewestUnits, plan.outer * plan.slabs));
   const bool low_bands =
       share >= kLocatedAgain && (reach * column_bytes * plan.inner > kBandBytes || wanted < 4 * reach);
-  while (plan.chunk >= 2 * kLeastChunk && (low_bands ? 1 : reach) * column_bytes * plan.chunk > kMostBandBytes) halve();
+  const std::int64_t lowest = low_bands ? ceil_div(reach * kLocatedAgain, share) : reach;
+  while (plan.chunk >= 2 * kLeastChunk && lowest * column_bytes * plan.chunk > kMostBandBytes) halve();
   // So few bands that threads have nothing to share: taps of some channels are short enough to be read in pieces.
   const std::int64_t alone = plan.outer * plan.slabs * ceil_div(cut_axis.input, larger(1, 4 * reach));
   while (!low_bands && has_tap_tables(p) && plan.chunk >= 2 * kWideColumn &&
@@ -364,7 +365,7 @@ bool make_scatter_plan(const Described& described, std::size_t lane, ScatterPlan
   std::int64_t slices = ceil_div(cut_axis.input, bands), least = 4 * reach;
   if (low_bands) {
     slices = smaller(slices, kBandBytes / slice_bytes);
-    least = ceil_div(reach * kLocatedAgain, share);
+    least = lowest;
   }
   slices = smaller(cut_axis.input, larger(slices, least));
   auto count = static_cast<std::uint64_t>(ceil_div(cut_axis.input, slices));

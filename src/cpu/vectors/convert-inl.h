@@ -19,6 +19,7 @@
 
 #include "cenote/dtype.hpp"
 
+// The baseline, which Highway compiles last, is for machines from before 2014: small rather than fast, 150 KB less.
 #if HWY_TARGET == HWY_SCALAR && HWY_COMPILER_GCC_ACTUAL
 #pragma GCC optimize("Os")
 #endif
